@@ -33,7 +33,7 @@ FILES = {
 
 
 def readme_for_an_index() -> str:
-    """The README without what leads nowhere on a package index.
+    """Return the README without what leads nowhere on a package index.
 
     Pictures and links that are relative need the files beside the README: a picture is
     left out, and of a link its text stays.

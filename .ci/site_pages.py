@@ -16,7 +16,6 @@ from mkdocs.structure.files import File
 from reference_pages import for_site
 
 from hookbridge.cli import command
-from hookbridge.old_programs.scanning.findings import CODES
 
 ROOT = Path(__file__).resolve().parent.parent
 # Page of the site -> file of the repository.
@@ -42,18 +41,20 @@ def on_config(config: Any) -> Any:
     remote = subprocess.run(command_words, capture_output=True, text=True, check=False)
     if remote.stdout.startswith("https://"):
         config["repo_url"] = remote.stdout.strip().removesuffix(".git")
+        config["repo_name"] = "Source"
     return config
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the pages of `OUTSIDE`, the commands' help and the script of the search."""
+    """Adds the pages of `OUTSIDE`, the commands' help, the style and a script."""
     for page, file in OUTSIDE.items():
         text = (ROOT / file).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=text))
     page = "reference/command-line.md"
     files.append(File.generated(config, page, content=command_line()))
-    script = (ROOT / ".ci" / "iframe-worker.js").read_text(encoding="utf-8")
-    files.append(File.generated(config, "iframe-worker.js", content=script))
+    for name in ("iframe-worker.js", "site.css"):
+        text = (ROOT / ".ci" / name).read_text(encoding="utf-8")
+        files.append(File.generated(config, name, content=text))
     return files
 
 
@@ -71,6 +72,7 @@ def first_screens() -> str:
     """The README's picture, both diffs, reasons, and how to install and look."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     text = text.replace("](docs/pictures/", "](pictures/").replace("](docs/", "](")
+    text = text.replace("](tests/", "](../tests/")
     first, *rest = re.split(r"^(?=## )", text, flags=re.M)
     before, table, after = re.split(r"</?table>", first)
     titles = re.findall("<th>(.*?)</th>", table)
@@ -80,17 +82,6 @@ def first_screens() -> str:
     shown = (f"**{title}**\n\n{diff}" for title, diff in pairs)
     sections = (s for s in rest if s.startswith("## Install"))
     return "\n\n".join((before, *shown, after, *sections, "## Start"))
-
-
-def codes() -> str:
-    """The reason codes of a scan as a table."""
-    rows = [
-        "| code | verdict | what breaks | under `hookbridge run` |",
-        "|---|---|---|---|",
-    ]
-    for name, code in CODES.items():
-        rows.append(f"| `{name}` | {code.verdict} | {code.message} | {code.run} |")
-    return "\n".join(rows)
 
 
 def rooms() -> str:
@@ -107,16 +98,13 @@ def rooms() -> str:
     return "\n".join(rows)
 
 
-def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     """Turns links between files of the repository into links of the site."""
     own = page.file.src_uri
     if own.startswith("reference/"):
         markdown = for_site(markdown)
     if own == "index.md":
         markdown = f"{first_screens()}\n{markdown.partition('## Start')[2]}"
-    if own == "migration.md":
-        before, after = re.split(r"(?=A guest class)", markdown)
-        markdown = "\n\n".join((before, codes(), after))
     if own == "architecture.md":
         before, after = markdown.split("## The rules")
         markdown = f"{before}{rooms()}\n\n## The rules{after}"
@@ -134,6 +122,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
             return f"[{text}]({up}{PAGES[name]}{anchor})"
         if name.startswith("docs/"):
             return f"[{text}]({up}{name.removeprefix('docs/')}{anchor})"
-        return text  # a file of the sources, which the site does not have
+        # A file of the sources, which the site does not have.
+        source = f"{config.repo_url}/blob/main/{name}{anchor}"
+        return f"[{text}]({source})" if config.repo_url else text
 
     return re.sub(r"(?<!!)\[([^\]\n]*)\]\(([^)#\s]+)(#[^)\s]*)?\)", linked, markdown)

@@ -68,7 +68,7 @@ class CallbackToHook(
     ) -> None:
         guest = expected("callback", callback)
         self._group = group or CallbackGroup(HookOptions(**options))
-        self.record: Guest = self._group.add(guest)
+        self._self_record: Guest = self._group.add(guest)
         self.callback: Any = guest.item
         self.called: Any = self.record.called
         self._role = guest.role
@@ -82,7 +82,7 @@ class CallbackToHook(
         return f"CallbackToHook({self.record.name})"
 
     def __getattr__(self, name: str) -> Any:
-        """Names the converter if `fit` looks for a method of a callback."""
+        """Name the converter if `fit` looks for a method of a callback."""
         if name in CALLBACK_METHODS:
             raise errors.WrongConverterError(
                 f"`{self!r}` is a hook that `hb.as_hooks` made from a callback, and "
@@ -99,7 +99,7 @@ class CallbackToHook(
 
     @property
     def asked_to_stop(self) -> bool:
-        """Whether a callback has set `stop_training` in the last evaluation.
+        """Return whether a callback has set `stop_training` in the last evaluation.
 
         Any callback of the same `as_hooks` call counts: they share a model.
         """
@@ -139,7 +139,7 @@ class CallbackToHook(
         return self._run or self._not_begun()  # type: ignore[no-any-return]
 
     def begin(self) -> None:
-        """Joins the run of the graph that is being built."""
+        """Join the run of the graph that is being built."""
         # An evaluation may begin in mid-training with the same hooks, as in
         # `train_and_evaluate`; the training goes on after the evaluation's `end`.
         outer = self._run
@@ -147,20 +147,20 @@ class CallbackToHook(
         self._outer = outer if outer is not None and not outer.finished else None
 
     def after_create_session(self, session: Session, coord: Coordinator) -> None:
-        """Delivers `on_train_begin`, `on_test_begin` or `on_predict_begin`."""
+        """Deliver `on_train_begin`, `on_test_begin` or `on_predict_begin`."""
         self._running().enter(self, session, coord)
         self._before, self._after = self._running().before_and_after_run_of(self)
 
     def before_run(self, run_context: RunContext) -> Any:
-        """Delivers the begin events of a step."""
+        """Deliver the begin events of a step."""
         return self._before(run_context)
 
     def after_run(self, run_context: RunContext, run_values: RunValues) -> None:
-        """Delivers the end events of a step."""
+        """Deliver the end events of a step."""
         self._after(run_context, run_values)
 
     def end(self, session: Session) -> None:
-        """Delivers the end of the run."""
+        """Deliver the end of the run."""
         self._running().leave(self, session)
         if self._outer is not None:
             self._run, self._outer = self._outer, None

@@ -44,7 +44,7 @@ def as_hooks(
     missing_metric: Literal["refuse", "warn"] = "refuse",
     hooks_on: Literal["runs", "steps"] = "runs",
 ) -> list[Any]:
-    """Makes `SessionRunHook`s of any mix of hooks and callbacks.
+    """Make `SessionRunHook`s of any mix of hooks and callbacks.
 
     For `MonitoredTrainingSession(hooks=...)`, `Estimator.train(hooks=...)`,
     `evaluate` and `predict`. The order is kept. Hooks pass through untouched, so a
@@ -137,17 +137,18 @@ def hooks_for(items: object, config: HookOptions) -> list[Any]:
 
 
 def _as_hook(guest: Guest, group: CallbackGroup) -> Any:
-    """The hook that a session calls for a guest: the guest itself, or one wrapper."""
+    """Return what a session calls for a guest: the guest itself, or a wrapper."""
     if guest.kind == "callback":
         return callback_to_hook.CallbackToHook(guest, group=group)
     if not roles.runs_here(guest.role):
         return skipped.SkippedHook(guest, guest.role)
+    written.check_files(guest, [*group.beside])
     on_runs = group.config.hooks_on == "runs"
     return guest.item if on_runs else HookOnSteps(guest)
 
 
 def _converted(items: object, kind: Kind, make: Callable[[Guest], Any]) -> list[Any]:
-    """What `make` makes of each guest; what was made before stays as it is."""
+    """Return what `make` makes of each guest; what was made before stays as it is."""
     wrappers: list[Any] = []
     for item in kinds.flatten(items):
         if not isinstance(item, Wrapper) or item.acts_as != kind:
@@ -160,7 +161,7 @@ def _converted(items: object, kind: Kind, make: Callable[[Guest], Any]) -> list[
 
 
 def as_callbacks(items: object, *, max_lag: int | None = None) -> list[Any]:
-    """Makes Keras callbacks of any mix of hooks and callbacks.
+    """Make Keras callbacks of any mix of hooks and callbacks.
 
     For `Model.fit(callbacks=...)`, `evaluate` and `predict` of every Keras
     flavour. The order is kept. Callbacks pass through untouched, so a second call on
@@ -217,14 +218,14 @@ def callbacks_for(items: object, *, max_lag: int | None = None) -> list[Any]:
     optional_count("max_lag", max_lag, least=0)
     ps_refusals.check_keras()
     is_deferred = max_lag is not None or ps_refusals.in_sight()
-    plain = [each for each in kinds.flatten(items) if not isinstance(each, EndTogether)]
+    plain = [g for g in kinds.flatten(items) if not isinstance(g, EndTogether)]
     return _converted(
         plain, "callback", lambda guest: _as_callback(guest, max_lag, is_deferred)
     )
 
 
 def _as_callback(guest: Guest, max_lag: int | None, is_deferred: bool) -> Any:
-    """The callback that `fit` calls for a guest: the guest itself, or one wrapper."""
+    """Return what `fit` calls for a guest: the guest itself, or a wrapper."""
     if not roles.runs_here(guest.role_in_fit):
         return skipped.SkippedCallback(guest, guest.role_in_fit)
     if guest.kind == "hook":

@@ -18,7 +18,7 @@ from hookbridge.adapters.hooked_loop.call_watch import CallWatch
 from hookbridge.adapters.hooked_loop.fit_states import FitStates
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun, MakeHost
 from hookbridge.adapters.multi_worker.end_together import check_keras
-from hookbridge.adapters.multi_worker.worker_step_maker import worker_host
+from hookbridge.adapters.multi_worker.worker_host import worker_host
 from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.parameter_server.cluster_step_maker import cluster_host
 from hookbridge.ground import compat
@@ -60,7 +60,7 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
     _chief_worker_only = False
 
     def __init__(self, hook: Hook | Guest, *, max_lag: int | None = None) -> None:
-        self.record: Guest = expected("hook", hook)
+        self._self_record: Guest = expected("hook", hook)
         self.hook: Hook = self.record.item
         refusals.check_backend(self.hook, compat.keras_flavours())
         refusals.check_hook(self.hook)
@@ -80,7 +80,7 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
         return {"max_lag": self.max_lag}
 
     def set_model(self, model: KerasModel | None) -> None:
-        """Called by Keras before it makes its step function."""
+        """Join the run, before Keras makes its step function."""
         super().set_model(model)
         if model is None:
             return
@@ -93,7 +93,7 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
             self._states.on_set_model(model)
 
     def expect(self, run: HookedRun) -> None:
-        """The next `set_model` joins this run: for loops that open one themselves.
+        """Let the next `set_model` join this run, which a loop has opened itself.
 
         Args:
           run: the run, which is open.
@@ -101,7 +101,7 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
         self._expected = run
 
     def _join(self, model: KerasModel) -> HookedRun:
-        """Joins the run of the model's next loop, with what this process calls."""
+        """Join the run of the model's next loop, with what this process calls."""
         if HookedRun.is_in_suspended_run(self.hook):
             raise errors.RefusedError(
                 f"`{self.record.name}` is in a running loop of the model "
@@ -125,7 +125,10 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
         return run
 
     def _host_of(self, model: KerasModel) -> MakeHost:
-        """What puts the host of a model's loops together; refuses what has none."""
+        """Return what puts the host of a model's loops together.
+
+        Refuse what has none.
+        """
         refusals.check_backend(self.hook, [keras_behind(model)])
         if is_graph_model(model):
             check_model(model, self.hook)
@@ -174,28 +177,28 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
             self._states.on_train_begin(self._model, self._run, self.params or {})
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """An epoch with logs had steps; the hook must have been called for them."""
+        """Check that the hook was called for the steps of an epoch with logs."""
         self._check(has_stepped=bool(logs))
 
     def on_train_end(self, logs: Logs = None) -> None:
-        """Calls the hook's `end`, as on every clean finish."""
+        """Call the hook's `end`, as on every clean finish."""
         self._check()
         self._end()
 
     def on_test_end(self, logs: Logs = None) -> None:
-        """Calls the hook's `end` in `evaluate`, not after validation in `fit`."""
+        """Call the hook's `end` in `evaluate`, not after validation in `fit`."""
         self._check(has_stepped=bool(logs))
         if self._is_mode("test"):
             self._end()
 
     def on_predict_end(self, logs: Logs = None) -> None:
-        """Calls the hook's `end`."""
+        """Call the hook's `end`."""
         self._check(has_stepped=True)
         if self._is_mode("predict"):
             self._end()
 
     def __getattr__(self, name: str) -> Any:
-        """Names the converter if a session looks for a method of a hook."""
+        """Name the converter if a session looks for a method of a hook."""
         if name in HOOK_METHODS:
             raise errors.WrongConverterError(
                 f"`{type(self).__name__}` of `{vars(self)['record'].name}` is a "

@@ -14,7 +14,7 @@ import pytest
 
 @pytest.fixture
 def both_loops(tmp_path: Path) -> Any:
-    """Runs a guest in a session and in `Model.fit`; see `testing.BothLoops`."""
+    """Run a guest in a session and in `Model.fit`; see `testing.BothLoops`."""
     from hookbridge.testing.both_loops import BothLoops
 
     return BothLoops(tmp_path)

@@ -25,10 +25,12 @@ from fork_server import ForkServer
 from fork_server import fork_server as started_fork_server
 from idle_clock import idle_secs
 
+from hookbridge.ground import memory
 from hookbridge.ground.compat import LAST_WITH_KERAS2, installed_tf_version, is_keras3
 
 pytest_plugins = [
     "files_to_workers",
+    "real_references",
     "side_by_side",
     "v1_modes",
     "hookbridge.pytest_plugin",
@@ -240,6 +242,13 @@ def _prepared_tensorflow(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(context.Context, "clear_kernel_cache", lambda self: None)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _nothing_remembered() -> Iterator[None]:
+    """Nothing that hookbridge remembers passes to the next test."""
+    yield
+    memory.forget()
 
 
 def collect_new() -> None:

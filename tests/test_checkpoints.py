@@ -141,6 +141,47 @@ def test_names_map_what_is_called_otherwise(keras: Any, trained: Training) -> No
         hb.checkpoints.restore(model, checkpoint, names={"first/kernel": "nosuch"})
 
 
+@pytest.mark.parametrize("scaled", [False, True])
+def test_slots_follow_the_weights_that_names_map(
+    keras: Any, scaled: bool, tmp_path: Path
+) -> None:
+    """Also where each layer has the number that another one has in the checkpoint."""
+
+    def make(*numbers: int) -> Any:
+        keras.utils.set_random_seed(1)
+        layers = [keras.layers.Dense(2, name=f"dense_{n}") for n in numbers]
+        model = keras.Sequential([keras.Input((2,)), *layers])
+        optimizer: Any = keras.optimizers.Adam(0.1)
+        if scaled:
+            is_keras2 = str(keras.__version__).startswith("2")
+            home = keras.mixed_precision if is_keras2 else keras.optimizers
+            optimizer = home.LossScaleOptimizer(optimizer)
+        model.compile(optimizer, "mse")
+        return model
+
+    def fit(model: Any, guests: list[Any]) -> Any:
+        options = {"batch_size": 2, "verbose": 0, "shuffle": False}
+        model.fit(x, y, callbacks=hb.as_callbacks(guests), **options)
+        return model
+
+    x = np.random.RandomState(0).randn(8, 2).astype("float32")
+    y = x @ np.array([[1.0, -2.0], [0.5, 3.0]], "float32")
+    folder = str(tmp_path)
+    whole = fit(make(1, 2), [v1.train.CheckpointSaverHook(folder, save_steps=99)])
+    swapped = make(2, 1)
+    names = {"dense_2": "dense_1", "dense_1": "dense_2"}
+    pairs = {
+        f"{ours}/{part}": f"{theirs}/{part}"
+        for ours, theirs in names.items()
+        for part in ("kernel", "bias")
+    }
+    hb.checkpoints.restore(swapped, folder, names=pairs)
+    for model in (swapped, whole):
+        fit(model, [])
+    for ours, theirs in zip(swapped.get_weights(), whole.get_weights(), strict=True):
+        np.testing.assert_allclose(ours, theirs, 1e-5, 1e-6)
+
+
 def test_every_weight_must_fit_trainable_or_not(keras: Any, tmp_path: Path) -> None:
     sizes = {"gamma": 4, "beta": 4, "moving_mean": 5, "moving_variance": 4}
     with tf.Graph().as_default(), v1.Session() as session:

@@ -159,7 +159,7 @@ def test_index_lists_every_page() -> None:
     assert pages - {"index.md"} <= linked, "add the page to docs/index.md"
 
 
-NAMING = ("architecture", "reliability", "../CONTRIBUTING", "../tests/README")
+NAMING = ("architecture", "../CONTRIBUTING", "../tests/README")
 
 
 @pytest.mark.parametrize("name", NAMING)

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from code_blocks import PAGES
 from source_trees import sources
 
 from hookbridge import errors
@@ -42,6 +43,29 @@ def test_the_message_names_an_extra_that_has_the_package(
         )
         required = [name.lower() for name in promised(repo_root)[extra]]
         assert any(name.startswith(distribution.lower()) for name in required)
+
+
+NAMED = re.compile(
+    r"(?:tf-hookbridge|pip install \W*\.)\[([\w, ]+)\]"
+    r"|extras? `([a-z]+)`|`([a-z]+)` extra"
+)
+
+
+def test_each_extra_that_pages_and_messages_name_is_one(repo_root: Path) -> None:
+    """In README, docs, benchmarks, and every text of the package."""
+    texts = {page: (repo_root / page).read_text("utf-8") for page in PAGES}
+    for path, nodes in sources().items():
+        constants = (node for node in nodes if isinstance(node, ast.Constant))
+        texts[str(path)] = "\n".join(str(constant.value) for constant in constants)
+    named = {
+        (place, extra.strip())
+        for place, text in texts.items()
+        for match in NAMED.finditer(text)
+        for extra in re.split(",", next(filter(None, match.groups())))
+    }
+    extras_of_project = promised(repo_root)
+    assert len({extra for _, extra in named}) > 5
+    assert not [each for each in named if each[1] not in extras_of_project]
 
 
 @pytest.mark.parametrize(

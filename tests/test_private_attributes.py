@@ -56,6 +56,11 @@ def _model(number: int) -> Any:
     return model
 
 
+def _session_creator() -> Any:
+    with v1.train.MonitoredSession() as session:
+        return session._coordinated_creator
+
+
 def _data_handler() -> Any:
     package = f"{_keras(2).__name__}.src.engine.data_adapter"
     handler = importlib.import_module(package).DataHandler
@@ -99,6 +104,7 @@ def _mixed_variable() -> Any:
 # One object for each owner, or its class where an object needs a cluster.
 OWNERS: dict[str, Callable[[Path], Any]] = {
     "CheckpointSaverHook": lambda d: v1.train.CheckpointSaverHook(str(d), save_steps=1),
+    "MonitoredSession's creator": lambda _: _in_graph(_session_creator),
     "Saver": lambda _: _in_graph(lambda: v1.train.Saver([v1.get_variable("v", [])])),
     "SummarySaverHook": lambda folder: v1.train.SummarySaverHook(
         save_steps=1, output_dir=str(folder), scaffold=v1.train.Scaffold()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import signal
 from pathlib import Path
 
@@ -28,7 +29,8 @@ for number, (place, source) in enumerate({blocks!r}):
 """
 REFERENCE = [page for page in PAGES if page.startswith("docs/reference/")]
 ALONE = ("README.md", "docs/quickstart.md")
-TUTORIALS = ("docs/from-estimator-to-fit.md", "docs/kill-and-restart.md")
+PORT = "docs/port-to-keras-3.md"
+TUTORIALS = ("docs/from-estimator-to-fit.md", "docs/kill-and-restart.md", PORT)
 OTHERS = [page for page in PAGES if page not in (*ALONE, *REFERENCE, *TUTORIALS)]
 
 
@@ -75,6 +77,35 @@ def test_a_tutorial_prints_what_its_page_shows(
         assert done.returncode == code, done.stderr
         printed += done.stdout
     assert printed == "".join(block.text for block in blocks(page, "text"))
+
+
+@pytest.mark.one_tensorflow
+def test_the_port_is_proved_as_its_page_shows(
+    tmp_path: Path, fork_server: ForkServer, launcher: ForkServer
+) -> None:
+    """The commands of its blocks print what they show; the diff corrects the port."""
+    old, port = (block.text for block in blocks(PORT, "python"))
+    (tmp_path / "old.py").write_text(old)
+    exit_codes = []
+    for block in blocks(PORT, "text", "diff"):
+        if block.language == "diff":
+            port = apply_diff(block.text, port)
+            continue
+        (tmp_path / "port.py").write_text(port)
+        printed = ""
+        for line in re.findall(r"^\$ (.*)$", block.text, re.M):
+            printed += f"$ {line}\n"
+            program, *words = line.split()
+            if program == "rm":
+                shutil.rmtree(tmp_path / words[-1])
+                continue
+            server = launcher if words[0] == "record" else fork_server
+            command = words if program == "python" else ["-m", program, *words]
+            done = server.run(*command, folder=tmp_path)
+            exit_codes.append(done.returncode)
+            printed += done.stdout
+        assert printed == block.text
+    assert exit_codes == [0, 0, 1, 0, 0]  # a record, then two ports and comparisons
 
 
 def apply_diff(diff: str, source: str) -> str:

@@ -21,9 +21,7 @@ _HOUSES = ("hookbridge", "hookbridge.adapters", "hookbridge.jobs.loops")
 _ATTRIBUTES = {
     "adapters/fit_loop/model_step.py": "`train_function`, where Keras files it",
     "adapters/fit_loop/native_step_maker.py": "`stop_training`",
-    "adapters/graph_fit/function_step_maker.py": "a field of our own `KerasSession`",
     "adapters/guests/roles.py": "the mark of `set_role` on a guest",
-    "adapters/guests/watchers.py": "the mark of a guest that is profiled",
     "adapters/live_model/watched.py": "who listens to a variable",
     "adapters/session_loop/borrowed.py": "the attributes of a callback that is lent",
     "adapters/state/attributes.py": "the state of a callback",
@@ -79,8 +77,7 @@ def test_no_circle_of_folders(graph: dict[str, list[Import]]) -> None:
         folder = name if name in packages else room_of(name)
         folders = {m if m in packages else room_of(m) for m, _ in found}
         needs.setdefault(folder, set()).update(folders - {folder})
-    # Errors name pages, and the package its public names; as in pyproject.toml.
-    needs["hookbridge.errors"].discard("hookbridge.ground")
+    # The package names its public names; as in pyproject.toml.
     needs["hookbridge"].clear()
     assert not circle(needs), "folders that import each other"
 
@@ -218,6 +215,19 @@ def test_only_patching_sets_methods() -> None:
     }
     assert not {k: v for k, v in found.items() if k not in _ATTRIBUTES}
     assert found.keys() >= _ATTRIBUTES.keys()  # no row is unused
+
+
+def test_what_is_remembered_of_objects_is_in_one_file() -> None:
+    """A weak map of a module would be a second memory; `Fact` declares an entry."""
+    found = {
+        file
+        for file, nodes in sources().items()
+        if file.startswith("adapters/")
+        for statement in nodes[0].body  # type: ignore[attr-defined]
+        if "WeakKeyDictionary" in ast.unparse(statement)
+        and isinstance(statement, (ast.Assign, ast.AnnAssign))
+    }
+    assert not found
 
 
 def test_no_host_is_made_of_another() -> None:

@@ -21,7 +21,7 @@ def batch_tensors(step: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, 
     An iterator stands for what it gives next, as its specification. A step of the
     user's own with several arguments has their names in the place of `x` and `y`.
     """
-    args = tuple(getattr(each, "element_spec", each) for each in args)
+    args = tuple(getattr(argument, "element_spec", argument) for argument in args)
     if len(args) == 1:
         parts = args[0] if isinstance(args[0], tuple) else (args[0],)
         named = dict(zip(_PARTS, parts, strict=False))
@@ -38,20 +38,22 @@ def batch_tensors(step: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, 
 
 
 def as_iterators(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What a step is called with; a Python generator of a batch becomes an iterator.
+    """Return what a step is called with.
+
+    A Python generator of a batch becomes an iterator.
 
     `train_on_batch` of Keras 3 calls the step with such a generator.
     """
     return tuple(
-        iter(tf.data.Dataset.from_tensors(next(each)))
-        if inspect.isgenerator(each)
-        else each
-        for each in args
+        iter(tf.data.Dataset.from_tensors(next(argument)))
+        if inspect.isgenerator(argument)
+        else argument
+        for argument in args
     )
 
 
 def _leaves(name: str, value: object) -> Iterator[tuple[str, Any]]:
-    """The tensors of a batch, each with the path to it as its name."""
+    """Yield the tensors of a batch, each with the path to it as its name."""
     if isinstance(value, Mapping):
         for key, part in value.items():
             yield from _leaves(f"{name}/{key}", part)

@@ -17,15 +17,15 @@ OUTPUT = "output_"
 
 
 def fill_names(model: KerasModel, mode: Mode, names: StepNames) -> None:
-    """Fills `names` with the loss, the metrics, the outputs and all layers' outputs."""
+    """Fill `names` with the loss, the metrics, the outputs and all layers' outputs."""
     # A layer's output is `<layer>/output:0`; with an activation, the same tensor is
     # also `<layer>/<Activation>:0`.
     names.is_eager = True
     any_shape = tf.TensorShape(None)
     names.add_short("loss", tf.float32, any_shape)
     # Keras 3 keeps the metrics of `compile` in one object; no step returns its name.
-    own = [m.name for m in model.metrics if type(m).__name__ != "CompileMetrics"]
-    metrics = [*own, *_compiled_metrics(model)]
+    single = [m.name for m in model.metrics if type(m).__name__ != "CompileMetrics"]
+    metrics = [*single, *_compiled_metrics(model)]
     for metric in metrics:
         names.add_short(metric, tf.float32, any_shape)
     if mode is PREDICT:
@@ -43,7 +43,7 @@ def fill_names(model: KerasModel, mode: Mode, names: StepNames) -> None:
 
 
 def names_for(model: KerasModel) -> StepNames:
-    """An empty catalogue of a model's step."""
+    """Return an empty catalogue of a model's step."""
     layers = (str(layer.name) for layer in layers_of(model))
     return StepNames(str(getattr(model, "name", "model")), layers)
 
@@ -58,7 +58,7 @@ def output_keys(layer: Any) -> list[str]:
 
 
 def _compiled_metrics(model: KerasModel) -> list[str]:
-    """The names that a step will return, for when Keras has not made its metrics."""
+    """Return the names of metrics that Keras has not made yet."""
     config: dict[str, Any] = getattr(model, "get_compile_config", dict)() or {}
     outputs = output_names(model)
     if len(outputs) < 2:
@@ -81,7 +81,7 @@ def _by_output(metrics: Any, outputs: list[str]) -> list[tuple[str, Any]]:
 
 
 def _metric_names(metrics: object) -> list[str]:
-    """Names of metrics as `compile` got them: strings, functions, objects, nested."""
+    """Return names of metrics that `compile` got: strings, functions, objects."""
     if isinstance(metrics, str):
         return [metrics]
     if isinstance(metrics, Mapping) and "class_name" in metrics:

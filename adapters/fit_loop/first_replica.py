@@ -13,7 +13,7 @@ from hookbridge.ground.protocols import AnyFunction, KerasModel
 
 
 def is_spread(model: KerasModel) -> bool:
-    """Whether a model's replicas are in several processes, each with its own `fit`."""
+    """Return whether a model's replicas are in several processes with a `fit` each."""
     strategy = getattr(model, "distribute_strategy", None)
     return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy) and (
         strategy.num_replicas_in_sync > len(strategy.extended.worker_devices)
@@ -21,7 +21,7 @@ def is_spread(model: KerasModel) -> bool:
 
 
 def is_first(model: KerasModel, replica: int | tf.Tensor) -> bool:
-    """Whether `replica`, a number or a tensor of one, is the first of this process."""
+    """Return whether `replica`, a number or a tensor, is the first of this process."""
     number = tf.get_static_value(replica) if tf.is_tensor(replica) else replica
     if number is None:
         return True
@@ -34,7 +34,7 @@ def is_first(model: KerasModel, replica: int | tf.Tensor) -> bool:
 def keep_taps_out_of_reduction(
     model: KerasModel, split: AnyFunction, join: AnyFunction
 ) -> Iterator[None]:
-    """Keeps tapped tensors of a spread model from Keras's sum over all processes."""
+    """Keep tapped tensors of a spread model from Keras's sum over all processes."""
     # That sum would be one more collective operation, which a process without the hook
     # does not take part in.
     if not is_spread(model):

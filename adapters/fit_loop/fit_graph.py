@@ -45,13 +45,15 @@ class FitGraphPart(GraphPart):
         # That of `model.optimizer`; None for a schedule, or if the step reads none.
         self._rate: tf.Variable | None = None
         self._other_rates: list[tf.Variable] = []
+        # Both are there from `build` on.
         self.live: LiveGraph
-        self.global_step: GlobalStep | None = None
+        self.global_step: GlobalStep
+        self.is_built: bool = False
         # `{placeholder: value}` of the last step, for runs without a step.
         self.last_values: dict[str, Any] = {}
 
     def build(self, function: RunningStep) -> int:
-        """Makes the graph of a model with this step; returns the global step."""
+        """Make the graph of a model with this step; return the global step."""
         self.global_step = GlobalStep(self._model)
         self._find_rates(function)
         self.live = LiveGraph(
@@ -61,10 +63,11 @@ class FitGraphPart(GraphPart):
             self._rate,
             self._other_rates,
         )
-        return int(self.global_step.value)
+        self.is_built = True
+        return self.step_number
 
     def renew(self, function: RunningStep) -> None:
-        """Shows hooks what the model has after a callback has changed its step."""
+        """Show hooks what the model has after a callback has changed its step."""
         self._find_rates(function)
         shown, self.shown_rate = self._rate, None
         schedule = optimizers.scheduled_rate(self.optimizer)
@@ -74,9 +77,9 @@ class FitGraphPart(GraphPart):
         self.live.renew(function.names, now, shown, self._other_rates)
 
     def show_rate(self) -> None:
-        """Computes a schedule's rate for ops that were made for a constant one."""
-        assert self.shown_rate is not None
-        self.shown_rate.assign(self._next_rate())
+        """Compute a schedule's rate for ops that were made for a constant one."""
+        if self.shown_rate is not None:
+            self.shown_rate.assign(self._next_rate())
 
     def _find_rates(self, function: RunningStep) -> None:
         model, names = self._model, function.names
@@ -84,15 +87,17 @@ class FitGraphPart(GraphPart):
         rates, read = optimizers.learning_rates(model), names.rates_read
         if read is not None and not names.is_eager:
             rates = [rate for rate in rates if id(rate) in read]
-        own = optimizers.learning_rate_variable(self.optimizer)
-        self._rate = next((rate for rate in rates if rate is own), None)
-        self._other_rates = [rate for rate in rates if rate is not own]
+        rate_of_model = optimizers.constant_rate(self.optimizer)
+        self._rate = next((rate for rate in rates if rate is rate_of_model), None)
+        self._other_rates = [rate for rate in rates if rate is not rate_of_model]
 
     def make_session(
         self, run_step: StepRunner, functions: RecentlyUsed
     ) -> LiveSession:
-        """A session on the graph; `functions` keeps what it traces over the run."""
-        assert self.global_step is not None
+        """Return a session on the graph.
+
+        `functions` keeps what it traces over the run.
+        """
         return LiveSession(
             self.live,
             self.global_step,
@@ -103,22 +108,20 @@ class FitGraphPart(GraphPart):
         )
 
     def _next_rate(self) -> Any:
-        """The rate of the next step, as a session computes it."""
+        """Return the rate of the next step, as a session computes it."""
         return optimizers.rate_of_next_step(self.optimizer)
 
     @property
     def step_number(self) -> int:
-        assert self.global_step is not None
         return int(self.global_step.value)
 
     def values(self) -> ModelValues:
-        assert self.global_step is not None
         step = self.global_step.variable
         saved = [v for v in self.live.saved_variables().values() if v is not step]
         with compat.private("eager_mode")():
             # An eager variable shares its value until it gets another one: no copy. A
             # distributed one would enter its strategy, under any graph.
-            firsts = [variables.components(each.eager)[0] for each in saved]
+            firsts = [variables.components(variable.eager)[0] for variable in saved]
             # The op alone takes a tenth of the time of `read_value`, and this is called
             # several times for each save.
             read = tf.raw_ops.ReadVariableOp
@@ -131,7 +134,7 @@ class FitGraphPart(GraphPart):
         """Which feeds of a program go into the step."""
         if not program.feeds:
             return NO_FEEDS
-        rate, others, tensors, graph = None, [], {}, self.live
+        rate, other_rates, tensors, graph = None, [], {}, self.live
         for index, tensor in enumerate(program.feeds):
             if tensor.name == graph.learning_rate_name:
                 if self._rate is None:
@@ -144,8 +147,8 @@ class FitGraphPart(GraphPart):
                     rate = (self._rate, index)
                 else:
                     tensors[key] = index
-            elif (variable := graph.variable_of(tensor)) is not None:
-                if not any(variable.eager is each for each in self._other_rates):
+            elif (variable := graph.variables.of_value(tensor)) is not None:
+                if not any(variable.eager is v for v in self._other_rates):
                     raise errors.LiveSessionError(
                         f"A hook feeds `{variable.name}:0`, the value of a variable, "
                         "but the model's step reads the variable itself. Assign to "
@@ -153,11 +156,11 @@ class FitGraphPart(GraphPart):
                         "run_context.session)`.",
                         see="live session",
                     )
-                others.append((variable.eager, index))
-        return StepFeeds(rate, tuple(others), tensors)
+                other_rates.append((variable.eager, index))
+        return StepFeeds(rate, tuple(other_rates), tensors)
 
     def check_rate(self, fed: StepFeeds) -> None:
-        """Refuses, after a step that ran eagerly, a fed rate that it has not read."""
+        """Refuse, after a step that ran eagerly, a fed rate that it has not read."""
         read = self._names.rates_read
         if fed.rate is not None and read is not None and id(fed.rate[0]) not in read:
             raise errors.LiveSessionError(
@@ -168,10 +171,10 @@ class FitGraphPart(GraphPart):
             )
 
     def remember(self) -> None:
-        if self.global_step is not None:
+        if self.is_built:
             self.global_step.remember()
 
     def recall(self) -> None:
-        """Takes the steps that loops inside this one have made since `remember`."""
-        if self.global_step is not None:
+        """Take the steps that loops inside this one have made since `remember`."""
+        if self.is_built:
             self.global_step.recall()

@@ -30,7 +30,7 @@ class FitSessionPart(SessionPart):
     initialised.
     """
 
-    current: LiveSession | None = None
+    current: LiveSession  # from `create_session` on
 
     def __init__(
         self, run: HookedRun, graph: FitGraphPart, make: Callable[[], LiveSession]
@@ -68,7 +68,6 @@ class FitSessionPart(SessionPart):
 
     def end(self, hook: Hook) -> None:
         """See `SessionPart`; warns of values that a session would compute anew."""
-        assert self.current is not None
         read_last = self.current.read_last
         read_last.clear()
         super().end(hook)
@@ -77,7 +76,7 @@ class FitSessionPart(SessionPart):
 
 
 def _check_ready(session: LiveSession, ready_op: tf.Tensor | None) -> None:
-    """Raises as `SessionManager` does if a ready op names what has no value."""
+    """Raise as `SessionManager` does if a ready op names what has no value."""
     if ready_op is None:
         return
     value = session.run(ready_op)

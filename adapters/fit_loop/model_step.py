@@ -70,7 +70,7 @@ class ModelStep:
 
 
 def end_quietly() -> None:
-    """Keeps the running loop of Keras 2 from warning about data at its early end.
+    """Keep the running loop of Keras 2 from warning about data at its early end.
 
     Such a loop ends before a step only by the end of its data, and warns if it knows of
     more.
@@ -101,7 +101,7 @@ class ModelInstallation:
         self._methods.install()
 
     def _replacement(self, mode: Mode) -> AnyFunction:
-        """A replacement for `model.make_<mode>_function`."""
+        """Return a replacement for `model.make_<mode>_function`."""
         original = self._keras_methods[mode]
 
         def make(force: bool = False) -> Any:
@@ -122,7 +122,7 @@ class ModelInstallation:
         return make
 
     def _begin(self, mode: Mode) -> bool:
-        """Takes over the loop; returns whether the run wants it."""
+        """Take over the loop; return whether the run wants it."""
         try:
             self._build_step(mode)
         except BaseException:
@@ -141,7 +141,7 @@ class ModelInstallation:
             setattr(self._model, mode.function, self._run.call)
 
     def without_step(self, error: BaseException, *, is_first: bool) -> Any:
-        """What Keras gets where a hook's error has ended the loop before its step."""
+        """Return what Keras gets where a hook's error has ended the loop."""
         if is_first and self.mode is not PREDICT:
             # Without logs, Keras 2 blames the input pipeline.
             return self._model.get_metrics_result()
@@ -149,7 +149,7 @@ class ModelInstallation:
         raise error
 
     def suspend(self) -> None:
-        """Leaves the model to a loop inside this one."""
+        """Leave the model to a loop inside this one."""
         if self.mode is not None:
             self._inside = self.function.inside
             setattr(self._model, self.mode.function, self._inside)
@@ -166,7 +166,7 @@ class ModelInstallation:
             self._build_step(mode)
 
     def leave(self) -> None:
-        """Gives the model its own methods back."""
+        """Give the model its own methods back."""
         self._methods.remove()
         if self.mode is not None:
             # Keras drops this function when the step changes, as in `compile`.

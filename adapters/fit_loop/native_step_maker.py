@@ -13,6 +13,7 @@ from hookbridge.adapters.fit_loop.fit_session import FitSessionPart
 from hookbridge.adapters.fit_loop.model_step import ModelInstallation, end_quietly
 from hookbridge.adapters.fit_loop.step_function import ModelsOwnFunction, StepFunction
 from hookbridge.adapters.fit_loop.step_source import StepInstallation, StepSource
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.hooked_loop.epoch_means import EpochMeans, MetricMeans
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
@@ -20,33 +21,68 @@ from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN
 from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
 from hookbridge.adapters.keras_model.structure import steps_per_execution
 from hookbridge.adapters.live_session.program import SessionProgram
-from hookbridge.adapters.live_session.session import LiveSession
+from hookbridge.adapters.live_session.session import LiveSession, StepRunner
 from hookbridge.ground import compat
-from hookbridge.ground.protocols import Arguments, KerasModel
+from hookbridge.ground.protocols import Arguments, Hook, KerasModel
 
 
 def fit_host(run: HookedRun, installation: StepInstallation | None = None) -> LoopHost:
-    """The host of a run in Keras's loops, or where `installation` puts the run."""
+    """Return the host of a run in Keras's loops, or of `installation`."""
     graph = FitGraphPart(run.model)
     maker = NativeStepMaker(run, graph, installation or ModelInstallation(run.model))
     return LoopHost(graph, FitSessionPart(run, graph, maker.make_session), maker)
 
 
-class NativeStepMaker(StepMaker):
-    """Makes the native step of a run; `installation` makes the loop call it."""
+class Alone:
+    """What a process does in its steps if no other process waits for them."""
 
-    data_ended: bool = False
+    def hook_of(self, guest: Guest) -> Any:
+        """Return the hook that this process calls for a guest."""
+        return guest.item
+
+    def last_hooks(self) -> list[Hook]:
+        """Return what is called after the hooks of the user."""
+        return []
+
+    def guarded(self, run_step: StepRunner) -> StepRunner:
+        """Return what a session calls to make a step."""
+        return run_step
+
+    def goes_on(self) -> bool:
+        """Return whether the loop goes on, without hooks, after an error."""
+        return False
+
+
+class NativeStepMaker(StepMaker):
+    """Makes the native step of a run; `installation` makes the loop call it.
+
+    A step goes through here twice: the loop calls `run`, which gives the step to
+    `MonitoredSession`, and its session calls `run_step`. What passes by the session are
+    the loop's arguments and what the loop gets, so they are fields.
+
+    Args:
+      run: the run whose steps are made.
+      graph: what hooks see of the model.
+      installation: what makes the loop call the run.
+      company: what differs where other processes wait for the steps.
+    """
 
     def __init__(
-        self, run: HookedRun, graph: FitGraphPart, installation: StepInstallation
+        self,
+        run: HookedRun,
+        graph: FitGraphPart,
+        installation: StepInstallation,
+        company: Alone | None = None,
     ) -> None:
+        self._company = company or Alone()
+        self._is_without_hooks = False
         self._run = run
-        self._model = run.model
         self._graph = graph
         self._installation = installation
         self._args: Arguments = ()
         self._outputs: Any = None
         self._has_outputs = False
+        self._data_ended = False
         self._is_stopped = False
         # Whether a call makes several steps; the step's own count is read only then.
         self._counts = False
@@ -61,12 +97,27 @@ class NativeStepMaker(StepMaker):
         self._installation.install(self._run, self._function_of)
 
     @property
-    def function(self) -> StepFunction:  # type: ignore[override]
+    def function(self) -> StepFunction:
         function: StepFunction = self._installation.function
         return function
 
+    @property
+    def data_ended(self) -> bool:
+        return self._data_ended
+
+    @property
+    def is_without_hooks(self) -> bool:
+        """Return whether the loop goes on without hooks, after an error of a hook."""
+        return self._is_without_hooks
+
+    def hook_of(self, guest: Guest) -> Any:
+        return self._company.hook_of(guest)
+
+    def monitored_hooks(self, hooks: Sequence[Hook]) -> list[Hook]:
+        return [*super().monitored_hooks(hooks), *self._company.last_hooks()]
+
     def _function_of(self, source: StepSource) -> StepFunction:
-        """The function for the run's step: an earlier run's if the model has it."""
+        """Return the function of the run's step: an earlier run's if there is one."""
         earlier = source.models_own_function
         if isinstance(earlier, ModelsOwnFunction):
             return earlier.step_function
@@ -77,7 +128,7 @@ class NativeStepMaker(StepMaker):
         return StepFunction(source, frozenset(names))
 
     def prepare(self, args: Arguments) -> None:
-        self.data_ended = False
+        self._data_ended = False
         if self._is_stopped:
             # Keras 2 has no other way to end `evaluate` and `predict`.
             end_quietly()
@@ -95,7 +146,7 @@ class NativeStepMaker(StepMaker):
         return self._graph.build(self.function)
 
     def _renew(self) -> None:
-        """Shows hooks the step and the optimizer that a callback has changed."""
+        """Show hooks the step and the optimizer that a callback has changed."""
         self.function.forget_variants()
         self._discover()
         self._graph.renew(self.function)
@@ -103,16 +154,17 @@ class NativeStepMaker(StepMaker):
             self._session.renew(self.function.functions)
 
     def _discover(self) -> None:
-        """Traces the step that is there now."""
+        """Trace the step that is there now."""
         function = self._opened = self.function
         function.discover(*self._args)
-        several = steps_per_execution(self._model) > 1
+        several = steps_per_execution(self._run.model) > 1
         self._counts = several and self._installation.mode is TRAIN
 
     def make_session(self) -> LiveSession:
-        """A session on the run's graph, whose steps are those of this part."""
+        """Return a session on the run's graph, whose steps are those of this part."""
         functions = self.function.functions
-        session = self._session = self._graph.make_session(self.run_step, functions)
+        run_step = self._company.guarded(self.run_step)
+        session = self._session = self._graph.make_session(run_step, functions)
         return session
 
     def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
@@ -121,19 +173,16 @@ class NativeStepMaker(StepMaker):
         return self.take_outputs()
 
     def take_outputs(self) -> Any:
-        """What the native loop gets from the step that was made last, once."""
+        """Return what the native loop gets from the step that was made last, once."""
         outputs, self._outputs = self._outputs, None
         return outputs
 
     def run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
-        """Makes the prepared step with a program around it, for the session."""
+        """Make the prepared step with a program around it, for the session."""
         graph, step = self._graph, self.function
-        global_step = graph.global_step
-        assert global_step is not None
         into_step = graph.feeds_of_step(program)
         with self._loop_graph.as_default(), self._eager_mode():
-            if graph.shown_rate is not None:
-                graph.show_rate()
+            graph.show_rate()
             before = step.steps_made if self._counts else 0
             try:
                 fetched: list[Any]
@@ -145,33 +194,34 @@ class NativeStepMaker(StepMaker):
                     into_step,
                 )
             except END_OF_DATA:
-                self.data_ended = True
+                self._data_ended = True
                 raise
             if self._counts:
-                global_step.add(step.steps_made - before)
+                graph.global_step.add(step.steps_made - before)
             elif self._installation.mode is TRAIN:
-                global_step.add(1)
-            if graph.shown_rate is not None:
-                graph.show_rate()
+                graph.global_step.add(1)
+            graph.show_rate()
         graph.last_values.update(values)
         self._outputs = outputs
         graph.check_rate(into_step)
         return fetched
 
     def make_without_hooks(self, args: Arguments | None = None) -> Any:
-        """Makes a step, the prepared one by default, that no hook hears of."""
+        """Make a step, the prepared one by default, that no hook hears of."""
         args = self._args if args is None else args
         return self.function.models_own_function(*args)
 
     def stop(self) -> None:
         mode = self._installation.mode
-        assert mode is not None
-        if mode is TRAIN or hasattr(self._model, mode.stop):
-            setattr(self._model, mode.stop, True)
+        if mode is not None and (mode is TRAIN or hasattr(self._run.model, mode.stop)):
+            setattr(self._run.model, mode.stop, True)
         self._is_stopped = mode is not TRAIN
 
     def stopped_by(self, error: BaseException) -> Any:
         outputs = self.take_outputs()
+        if self._company.goes_on():
+            self._is_without_hooks = True
+            return self.make_without_hooks() if outputs is None else outputs
         if outputs is not None:
             return outputs  # `after_run` raised: the step has been made
         return self._installation.without_step(error, is_first=not self._has_outputs)

@@ -87,7 +87,7 @@ class OwnInstallation:
         self._make_function = make_function
 
     def call(self, step: AnyFunction, named: Named, args: Arguments) -> Any:
-        """Makes a step with the events of hooks around it."""
+        """Make a step with the events of hooks around it."""
         run, source = self._run, self._source
         if source is None:
             source = OwnStep(run.model, step, named, run.loops.making_step)
@@ -104,7 +104,7 @@ class OwnInstallation:
         return run.call(*args)
 
     def without_step(self, error: BaseException, *, is_first: bool) -> Any:
-        """Ends the loop before its step."""
+        """End the loop before its step."""
         raise EndOfLoop from error
 
     def suspend(self) -> None:
@@ -118,7 +118,7 @@ class OwnInstallation:
 
 
 def _is_of_this_function(tensor: tf.Tensor) -> bool:
-    """Whether the function that runs or is traced now can return a tensor."""
+    """Return whether the function that runs or is traced now can return a tensor."""
     tensor = tensor.values if isinstance(tensor, tf.IndexedSlices) else tensor
     if tf.executing_eagerly():
         return hasattr(tensor, "numpy")

@@ -43,7 +43,7 @@ class Spies:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[dict[str, Any]]:
-        """Notes what one call of the step computes: `{key: tensor}`."""
+        """Note what one call of the step computes: `{key: tensor}`."""
         local = self._local
         noted: dict[str, Any] = {}
         local.noted = noted
@@ -59,13 +59,13 @@ class Spies:
             noted.setdefault("loss", local.compiled_loss)
 
     def scale_of(self, key: str) -> Any:
-        """The loss scale in the gradient `key` of the last watched step, or None."""
+        """Return the loss scale in the last watched step's gradient `key`, or None."""
         is_gradient = key.startswith(GRADIENTS)
         return getattr(self._local, "scale", None) if is_gradient else None
 
     @contextlib.contextmanager
     def installed(self, is_eager: bool) -> Iterator[None]:
-        """Sets the spies on the model and its optimizer."""
+        """Set the spies on the model and its optimizer."""
         model = self._model
         with contextlib.ExitStack() as stack:
             compute_loss = getattr(model, "compute_loss", None)
@@ -91,7 +91,7 @@ class Spies:
             yield
 
     def _spy_updates(self, optimizer: Any, stack: contextlib.ExitStack) -> None:
-        """Notes the gradients that an optimizer gets, and its schedule's rate."""
+        """Note the gradients that an optimizer gets, and its schedule's rate."""
         # Of Keras 3 `apply`, which its `apply_gradients` calls too.
         has_apply = callable(getattr(optimizer, "apply", None))
         name = "apply" if has_apply else "apply_gradients"
@@ -116,7 +116,7 @@ class Spies:
         stack.enter_context(patching.patched(optimizer, **{name: spy}))
 
     def _spy_layer(self, layer: Any, call: Any) -> Any:
-        """A method `call` of a layer that notes its output."""
+        """Return a method `call` of a layer that notes its output."""
 
         # A plain wrapper will do: autograph would take it for another function, but
         # an eager step has no autograph.
@@ -131,7 +131,7 @@ class Spies:
         return spy
 
     def _scheduled(self, optimizer: Any) -> contextlib.AbstractContextManager[None]:
-        """Replaces the schedule's learning rate by a fed one, for one update."""
+        """Replace the schedule's learning rate by a fed one, for one update."""
         rate = self.feeds.get(SCHEDULED_RATE)
         if rate is None:
             return contextlib.nullcontext()
@@ -143,10 +143,10 @@ class Spies:
             noted.setdefault(key, tensor)
 
     def _noted(self) -> dict[str, Any] | None:
-        """Where this thread notes tensors; None if nobody watches its replica."""
-        own: dict[str, Any] | None = getattr(self._local, "noted", None)
-        if own is not None or self._of_replicas is None:
-            return own
+        """Return where this thread notes tensors, if its replica is watched."""
+        noted: dict[str, Any] | None = getattr(self._local, "noted", None)
+        if noted is not None or self._of_replicas is None:
+            return noted
         context = tf.distribute.get_replica_context()
         replica = context.replica_id_in_sync_group if context else 0
         return self._of_replicas if is_first(self._model, replica) else None
@@ -158,7 +158,7 @@ class Spies:
         return loss
 
     def _note_gradients(self, pairs: Sequence[tuple[Any, Any]], optimizer: Any) -> None:
-        """Notes each gradient by its variable, their scale and the scheduled rate."""
+        """Note each gradient by its variable, their scale and the scheduled rate."""
         if self._noted() is None:
             return
         for gradient, variable in pairs:

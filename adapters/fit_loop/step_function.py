@@ -79,7 +79,7 @@ class StepFunction:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        """Forgets all variants of the step and makes its function again."""
+        """Forget all variants of the step and make its function again."""
         self._specs: Any = None
         self._optimizer = optimizer_of(self._model)
         self.names: StepNames = eager_step.names_for(self._model)
@@ -109,7 +109,7 @@ class StepFunction:
         return optimizer_of(self._model) if is_eager else self._optimizer
 
     def forget_variants(self) -> None:
-        """Drops what was made for variables that the model may no longer have."""
+        """Drop what was made for variables that the model may no longer have."""
         self._variants = RecentlyUsed()
         self.functions = RecentlyUsed()
 
@@ -132,7 +132,7 @@ class StepFunction:
         return TappedFunction(self._model, function, tap)
 
     def _returning(self, keys: frozenset[str]) -> TappedFunction:
-        """A Keras function whose step returns at least the tensors of `keys`."""
+        """Return a Keras function whose step returns at least the tensors of `keys`."""
         if keys <= self._keys_of_first:
             return self._first
         if keys not in self._tapped:
@@ -160,13 +160,13 @@ class StepFunction:
         return as_int(self._model._train_counter if counter is None else counter)
 
     def discover(self, *args: Any) -> None:
-        """Traces the step without running it and fills the catalogue."""
+        """Trace the step without running it and fill the catalogue."""
         # Afterwards the variables of an unbuilt model or optimizer exist.
         specs = tf.nest.map_structure(tf.type_spec_from_value, args)
         if self._specs is not None and self._specs != specs:
-            own = self._source.models_own_function
+            models_function = self._source.models_own_function
             self._begin_anew()  # the catalogue has shapes of other data
-            self._source.models_own_function = own
+            self._source.models_own_function = models_function
         self._specs = specs
         first = self._first
         if first.inner is None:
@@ -191,8 +191,8 @@ class StepFunction:
         if program.is_empty and not tapped and into_step == NO_FEEDS:
             return self._plain_call(*args), [], {}
         rate = into_step.rate and into_step.rate[0]
-        others = tuple(id(variable) for variable, _ in into_step.other_rates)
-        key = (program.key, tuple(tapped.items()), id(rate), others)
+        other_ids = tuple(id(variable) for variable, _ in into_step.other_rates)
+        key = (program.key, tuple(tapped.items()), id(rate), other_ids)
         variants = program.own_functions if program.is_of_session else self._variants
         variant = variants.get(key)
         if variant is None:
@@ -208,19 +208,19 @@ class StepFunction:
                 function = self._returning(wanted)
             variant = function.variant(program, dict(tapped), into_step)
             fed = [into_step.rate] if into_step.rate is not None else []
-            for each, index in (*fed, *into_step.other_rates):
-                variant = with_rate(variant, each, index)
+            for rate_fed, index in (*fed, *into_step.other_rates):
+                variant = with_rate(variant, rate_fed, index)
             variants.add(key, variant, keep=(program, into_step))
         return variant(args, feeds)  # type: ignore[no-any-return]
 
 
 def _untapped(function: Callable[..., Any], is_tapped: bool) -> Any:
-    """A Keras function whose result has no tapped tensors."""
+    """Return a Keras function whose result has no tapped tensors."""
     return (lambda *args: split(function(*args))[0]) if is_tapped else function
 
 
 def _needs_counter(model: KerasModel) -> bool:
-    """Whether a call makes several steps and Keras does not count them."""
+    """Return whether a call makes several steps and Keras does not count them."""
     # In Keras 3 only the optimizer counts. It counts updates, not steps: a step may not
     # use the optimizer, and a loss scale may skip an update.
     return not hasattr(model, "_train_counter") and steps_per_execution(model) > 1

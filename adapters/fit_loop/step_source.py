@@ -30,16 +30,19 @@ class StepSource(Protocol):
     models_own_function: Any  # the step's, where Keras looks for it
 
     def tapped(self, tap: AnyFunction) -> Context:
-        """A context in which `tap` is called where `method` would be."""
+        """Return a context in which `tap` is called where `method` would be."""
 
     def function_with(self, tap: AnyFunction, *, for_model: bool) -> Any:
-        """A new function whose step is `tap`; the model gets it too if `for_model`."""
+        """Return a new function whose step is `tap`.
+
+        The model gets it too if `for_model`.
+        """
 
     def tensors_of(self, outputs: object, noted: Mapping[str, Any]) -> StepTensors:
-        """What the step has returned, and what was noted while it was computed."""
+        """Return what the step has returned, and what was noted meanwhile."""
 
     def returns(self, key: str, names: StepNames) -> bool:
-        """Whether the function returns the step tensor `key` untapped."""
+        """Return whether the function returns the step tensor `key` untapped."""
 
 
 class StepInstallation(Protocol):
@@ -52,10 +55,10 @@ class StepInstallation(Protocol):
         """The mode of the native loop; None before it begins."""
 
     def install(self, run: HookedRun, make_function: MakeFunction) -> None:
-        """Takes the model for a run; `make_function` makes its step."""
+        """Take the model for a run; `make_function` makes its step."""
 
     def without_step(self, error: BaseException, *, is_first: bool) -> Any:
-        """What the loop gets where a hook's error has ended it before its step."""
+        """Return what the loop gets where a hook's error has ended it early."""
 
     def suspend(self) -> None: ...
 
@@ -81,7 +84,7 @@ MakeFunction = Callable[[StepSource], RunFunction | None]
 
 
 def tensors_of_logs(logs: object, noted: Mapping[str, Any]) -> StepTensors:
-    """The tensors of a step that returns logs, `{name: tensor}`."""
+    """Return the tensors of a step that returns logs, `{name: tensor}`."""
     tensors: dict[str, Any] = {}
     if isinstance(logs, Mapping):
         tensors = {k: v for k, v in logs.items() if tf.is_tensor(v) and k}
@@ -92,7 +95,7 @@ def tensors_of_logs(logs: object, noted: Mapping[str, Any]) -> StepTensors:
 
 
 def named_outputs(outputs: object, names: Sequence[str]) -> dict[str, Any]:
-    """What a step returns, as `{name: tensor}`."""
+    """Return what a step returns, as `{name: tensor}`."""
     if isinstance(outputs, Mapping):
         return {str(k): v for k, v in outputs.items() if tf.is_tensor(v) and k}
     leaves = [leaf for leaf in tf.nest.flatten(outputs) if tf.is_tensor(leaf)]

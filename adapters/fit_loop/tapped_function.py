@@ -39,7 +39,7 @@ class TraceOfIterator:
         self._concrete: Any = None
 
     def knows(self, *args: object) -> bool:
-        """Whether a call with `args` is sure not to trace."""
+        """Return whether a call with `args` is sure not to trace."""
         return len(args) == 1 and self._iterator() is args[0]
 
     def __call__(self, *args: Any) -> Any:
@@ -53,7 +53,7 @@ class TraceOfIterator:
 
 
 def inner_function_of(function: Any) -> Any:
-    """The `tf.function` inside what Keras made, or None."""
+    """Return the `tf.function` inside what Keras made, or None."""
     # Keras 2 makes a `tf.function`. Keras 3 makes a Python function around a
     # `tf.function`, which returns an optional. With one step per execution the optional
     # is never empty.
@@ -67,13 +67,13 @@ def inner_function_of(function: Any) -> Any:
 
 
 def makes_one_step(model: KerasModel) -> bool:
-    """Whether a call of the model's function makes one step, on one replica."""
+    """Return whether a call of the model's function makes one step, on one replica."""
     replicas = model.distribute_strategy.num_replicas_in_sync
     return bool(max(structure.steps_per_execution(model), replicas) == 1)
 
 
 def loops_over_one_step() -> bool:
-    """Whether the inner function of the running Keras 3 loops over a single step too.
+    """Return whether the inner function of Keras 3 loops over a single step too.
 
     It does since 3.16, and returns an empty optional at the end of the data. Keras does
     not call it for a single step.
@@ -82,7 +82,7 @@ def loops_over_one_step() -> bool:
 
 
 def _one_step(function: Any) -> Any:
-    """A `tf.function` of an iterator with what Keras calls for one step, or None."""
+    """Return a `tf.function` of an iterator that makes one step, or None."""
     names = compat.closure_of("keras3_one_step", function)
     if names is None or inner_function_of(function) is None:
         return None
@@ -126,7 +126,7 @@ class TappedFunction:
     def variant(
         self, program: SessionProgram, tapped: Mapping[str, str], fed: StepFeeds
     ) -> Variant:
-        """A function that calls the step with the fetches of a program."""
+        """Return a function that calls the step with the fetches of a program."""
         model = self._model
         if model.distribute_strategy.num_replicas_in_sync > 1:
             _check_no_tensors(fed, "every replica has its own tensor")
@@ -183,7 +183,7 @@ class TappedFunction:
     def _in_three_calls(
         self, program: SessionProgram, tapped: Mapping[str, str], fed: StepFeeds
     ) -> Variant:
-        """Calls Keras's function between the two halves of the program."""
+        """Call Keras's function between the two halves of the program."""
         function, tap, around = self.function, self.tap, SplitProgram(program)
         output_names = structure.output_names(self._model)
 
@@ -200,7 +200,10 @@ class TappedFunction:
 
 
 def with_rate(step: Variant, variable: tf.Variable, index: int) -> Variant:
-    """A step with a fed learning rate; the old one is put back, also if it fails."""
+    """Return a step with a fed learning rate.
+
+    The old one is put back, also if it fails.
+    """
 
     def call(args: Arguments, feeds: Sequence[tf.Tensor]) -> Any:
         before = variable.read_value()

@@ -68,12 +68,12 @@ class StepTap:
         self._is_tracing = False
 
     def feed(self, feeds: Mapping[str, Any]) -> None:
-        """Replaces step tensors by fed tensors in the next trace."""
+        """Replace step tensors by fed tensors in the next trace."""
         self._spies.feeds = feeds
 
     @contextlib.contextmanager
     def tracing(self) -> Iterator[None]:
-        """Puts the tap on the model: in this context Keras may trace the step."""
+        """Put the tap on the model: in this context Keras may trace the step."""
         with (
             self._with_optimizer(),
             self._source.tapped(self),
@@ -87,7 +87,7 @@ class StepTap:
                 self._is_tracing = False
 
     def _with_optimizer(self) -> contextlib.AbstractContextManager[None]:
-        """A context in which the model has the optimizer of the other traces.
+        """Return a context in which the model has the optimizer of the other traces.
 
         A callback may have set another one without having the step made anew.
         """
@@ -120,7 +120,7 @@ class StepTap:
         return joined(outputs, self._first_replica)
 
     def _note_rates(self) -> None:
-        """Notes which learning rates the step reads."""
+        """Note which learning rates the step reads."""
         if self._source.mode is not TRAIN:
             return
         model, names = self._source.model, self._names
@@ -133,13 +133,13 @@ class StepTap:
             graph = tf.compat.v1.get_default_graph()
             captured = {id(outside) for outside, _ in graph.captures}
             for rate in learning_rates(model):
-                if any(id(each.handle) in captured for each in components(rate)):
+                if any(id(part.handle) in captured for part in components(rate)):
                     read.add(id(rate))
 
     def _loss_of_batch(
         self, loss: tf.Tensor, context: tf.distribute.ReplicaContext
     ) -> tf.Tensor:
-        """The loss of the whole batch, from that of one of several replicas."""
+        """Return the loss of the whole batch, from that of one of several replicas."""
         # Each replica's loss is scaled by the number of replicas: their sum is the
         # loss of the whole batch.
         if first_replica.is_spread(self._source.model):
@@ -150,7 +150,7 @@ class StepTap:
     def _metrics_of_replicas(
         self, loop_keys: Mapping[str, str], context: tf.distribute.ReplicaContext
     ) -> dict[str, tf.Tensor]:
-        """The metrics that are returned, over all replicas, as in Keras's logs.
+        """Return the metrics that are returned, over all replicas, as in Keras's logs.
 
         A metric of Keras 2 does so itself; in Keras 3 a replica reads its own sums.
         """
@@ -166,7 +166,7 @@ class StepTap:
     def _take_first_replica(
         self, tensors: dict[str, Any], loop_keys: dict[str, str]
     ) -> None:
-        """Keeps the tensors that are returned, and feeds those that are fed."""
+        """Keep the tensors that are returned, and feed those that are fed."""
         if self._counter is not None:
             self._counter.assign_add(1)
         self._catalogue(tensors, loop_keys)
@@ -193,7 +193,7 @@ class StepTap:
         return tuple(sorted(key for key in keys if not key.startswith(OUTPUTS)))
 
     def _value(self, key: str, tensors: Mapping[str, Any]) -> Any:
-        """What a hook gets: a gradient is dense and without the scale of the loss."""
+        """Return what a hook gets: a dense gradient without the loss's scale."""
         tensor = self._find(key, tensors)
         if isinstance(tensor, tf.IndexedSlices):
             tensor = tf.convert_to_tensor(tensor)
@@ -201,7 +201,7 @@ class StepTap:
         return tensor if scale is None else tensor / tf.cast(scale, tensor.dtype)
 
     def _feed(self, key: str, tensor: tf.Tensor, value: tf.Tensor) -> None:
-        """Gives the consumers of `tensor` the fed value instead."""
+        """Give the consumers of `tensor` the fed value instead."""
         value = tf.ensure_shape(tf.cast(value, tensor.dtype), tensor.shape)
         if (scale := self._spies.scale_of(key)) is not None:
             value *= tf.cast(scale, value.dtype)
@@ -211,7 +211,7 @@ class StepTap:
                     op._update_input(index, value)
 
     def _catalogue(self, tensors: Mapping[str, Any], loop_keys: dict[str, str]) -> None:
-        """Fills the catalogue of the step's tensors from its first trace."""
+        """Fill the catalogue of the step's tensors from its first trace."""
         names = self._names
         if names.is_filled or names.is_eager:
             return
@@ -233,7 +233,7 @@ class StepTap:
         )
 
     def _find(self, key: str, tensors: Mapping[str, Any]) -> Any:
-        """The tensor of a key in the function that is traced now."""
+        """Return the tensor of a key in the function that is traced now."""
         if key in tensors:
             return tensors[key]
         graph = tf.compat.v1.get_default_graph()
@@ -253,7 +253,7 @@ def values_of(
     tensors: Mapping[str, Any],
     names: Sequence[str],
 ) -> dict[str, Any]:
-    """`{placeholder: value}` of the tapped tensors of one step."""
+    """Return `{placeholder: value}` of the tapped tensors of one step."""
     values = dict(tensors)
     if any(key not in values for key in tapped.values()):
         for name, value in named_outputs(outputs, names).items():
@@ -272,12 +272,12 @@ def values_of(
 
 
 def split(result: object) -> tuple[Any, dict[str, Any]]:
-    """A step's result in two parts: `(what Keras gets, {key: tapped tensor})`."""
+    """Split a step's result: `(what Keras gets, {key: tapped tensor})`."""
     if isinstance(result, Mapping) and _TAPPED in result:
         return result[_OUTPUTS], dict(result[_TAPPED])
     return result, {}
 
 
 def joined(outputs: object, tapped: Mapping[str, Any]) -> Any:
-    """What `split` takes apart."""
+    """Return what `split` takes apart."""
     return {_OUTPUTS: outputs, _TAPPED: dict(tapped)} if tapped else outputs

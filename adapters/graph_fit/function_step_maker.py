@@ -20,7 +20,10 @@ from hookbridge.ground.protocols import AnyFunction, Arguments, Session
 
 
 def graph_host(run: HookedRun) -> LoopHost:
-    """The host of a run in Keras's loops of a v1 graph; hooks get Keras's session."""
+    """Return the host of a run in Keras's loops of a v1 graph.
+
+    Hooks get Keras's session.
+    """
     graph = KerasGraphPart(run)
     session = KerasSessionPart(run, graph)
     return LoopHost(graph, session, FunctionStepMaker(run, graph, session))
@@ -28,8 +31,6 @@ def graph_host(run: HookedRun) -> LoopHost:
 
 class FunctionStepMaker(StepMaker):
     """Makes the steps of one `fit`, `evaluate` or `predict` in a v1 graph."""
-
-    data_ended: bool = False
 
     def __init__(
         self, run: HookedRun, graph: KerasGraphPart, session: KerasSessionPart
@@ -42,6 +43,11 @@ class FunctionStepMaker(StepMaker):
         self._step_call: StepCall
         self._request: tuple[Any, Any, Any]
         self._last: list[Any] = []
+        self._data_ended = False
+
+    @property
+    def data_ended(self) -> bool:
+        return self._data_ended
 
     def begin(self, mode: str) -> None:
         if self._run.mode is None:
@@ -50,10 +56,7 @@ class FunctionStepMaker(StepMaker):
             self._function.install()
 
     def _session_of(self, function: Any, session: Session) -> KerasSession:
-        """The session that makes the callable of Keras's function."""
-        mine = self._session.current
-        if mine is None or mine.native is not session:  # Keras may have a new one
-            mine = self._session.current = KerasSession(session)
+        """Return the session that makes the callable of Keras's function."""
 
         def make_step(options: Any) -> AnyFunction:
             rate = learning_rate(self._model)
@@ -67,11 +70,10 @@ class FunctionStepMaker(StepMaker):
 
             return call
 
-        mine.make_step = make_step
-        return mine
+        return self._session.handle_of(session, make_step)
 
     def _fetches_of(self, function: Any) -> Mapping[str, Any]:
-        """What a session loop would fetch."""
+        """Return what a session loop would fetch."""
         is_predict = self._run.mode == "predict"
         model = self._model
         names = model.output_names if is_predict else model.metrics_names
@@ -79,8 +81,7 @@ class FunctionStepMaker(StepMaker):
 
     def prepare(self, args: Arguments) -> None:
         self._step_call, values, options, metadata = args
-        self.data_ended = self._step_call.data_ended = False
-        assert self._session.current is not None
+        self._data_ended = self._step_call.data_ended = False
         self._session.current.step_call = self._step_call
         if options is not None:  # hooks' options are merged into it
             copied = tf.compat.v1.RunOptions()
@@ -89,15 +90,14 @@ class FunctionStepMaker(StepMaker):
         self._request = (self._step_call.feed_dict(values), options, metadata)
 
     def open(self) -> int:
-        mode = self._run.mode
-        assert mode is not None and self._session.current is not None
-        return self._graph.build(self._session.current, mode, self._step_call.fetches)
+        fetches = self._step_call.fetches
+        return self._graph.build(self._session.current, self._run.mode, fetches)
 
     def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
         try:
             self._last = monitored.run(self._step_call.fetches, *self._request)
         finally:
-            self.data_ended = self._step_call.data_ended
+            self._data_ended = self._step_call.data_ended
         return self._last
 
     def stop(self) -> None:
@@ -127,7 +127,7 @@ class FunctionStepMaker(StepMaker):
 
 
 def _end_with_this_batch() -> None:
-    """Lets the running loop average over the batches that have run."""
+    """Let the running loop average over the batches that have run."""
     # Keras would divide the loss by the number of samples or steps that it expected,
     # and return an array with room for all predictions.
     names = compat.running_locals("graph_fit_arrays", "graph_fit_generator")

@@ -48,7 +48,7 @@ class LoopFunction:
             assign(function, _callable_fn=None)
 
     def _adopt(self) -> None:
-        """Lets Keras's present function make its callable by the run's session."""
+        """Let Keras's present function make its callable by the run's session."""
         function = getattr(self._model, self._name, None)
         if function is None or id(function) in self._adopted:
             return
@@ -64,14 +64,14 @@ class LoopFunction:
 
 
 def is_graph_model(model: KerasModel) -> bool:
-    """Whether Keras trains a model by session runs."""
+    """Return whether Keras trains a model by session runs."""
     # It does so after `disable_v2_behavior()` or `disable_eager_execution()`, and for a
     # model that was built under a `tf.Graph`.
     return hasattr(model, "_make_train_function")
 
 
 def check_model(model: KerasModel, hook: Hook) -> None:
-    """Refuses a model whose steps are not runs of one session."""
+    """Refuse a model whose steps are not runs of one session."""
     is_copy = type(model).__name__ == "DistributedCallbackModel"
     if is_copy or model._distribution_strategy:
         why = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.keras_model.optimizers import made_counter_of, optimizer_of
 from hookbridge.ground import collected, compat
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import KerasModel, Session
 
 v1 = tf.compat.v1
@@ -27,11 +27,9 @@ _OWN = (
     compat.private("global_step_read_key"),
 )
 
-# Graph -> the last saver made for it: (ids of the saved objects, saver).
-_SAVERS: weakref.WeakKeyDictionary[Any, tuple[Any, Any]] = weakref.WeakKeyDictionary()
-
-# Graph -> the step of models that were never trained.
-_UNTRAINED_STEPS: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+# The last saver made for a graph, and the ids of the saved objects.
+_SAVER = Fact[tuple[list[int], Any]]("graph", "saver")
+_UNTRAINED_STEP = Fact[Any]("graph", "step of models that were never trained")
 
 
 class GraphCollections:
@@ -42,28 +40,28 @@ class GraphCollections:
         self._before = {key: graph.get_collection(key) for key in _OWN}
 
     def enter(self, step: tf.Variable) -> None:
-        """Makes `step` the global step."""
+        """Make `step` the global step."""
         for key in _OWN:
             self._graph.clear_collection(key)
         self._graph.add_to_collection(v1.GraphKeys.GLOBAL_STEP, step)
 
     def add_saver(self, step: tf.Variable) -> None:
-        """Adds a saver of all variables, including those of hooks."""
+        """Add a saver of all variables, including those of hooks."""
         saved = [
             *v1.global_variables(),
             *self._graph.get_collection(v1.GraphKeys.SAVEABLE_OBJECTS),
         ]
-        entry = _SAVERS.get(self._graph)
-        if entry is None or entry[0] != list(map(id, saved)):
-            key = list(map(id, saved))
+        entry, key = _SAVER.get(self._graph), list(map(id, saved))
+        if entry is None or entry[0] != key:
             if not any(v.op.name == "global_step" for v in saved):
                 saved.append(_saved_step(step))
             new = v1.train.Saver(saved, sharded=True, allow_empty=True)
-            entry = _SAVERS[self._graph] = (key, new)
+            entry = (key, new)
+            _SAVER.put(self._graph, entry)
         self._graph.add_to_collection(v1.GraphKeys.SAVERS, entry[1])
 
     def leave(self) -> None:
-        """Puts the collections back as they were before the run."""
+        """Put the collections back as they were before the run."""
         self._mine = {key: self._graph.get_collection(key) for key in _OWN}
         self._set(self._before)
 
@@ -78,7 +76,7 @@ class GraphCollections:
 
 
 def _saved_step(step: tf.Variable) -> Any:
-    """Saves the step under the name by which a session loop restores it."""
+    """Save the step under the name by which a session loop restores it."""
     saveable_object = compat.private("saveable_object")
 
     class SavedStep(saveable_object.SaveableObject):  # type: ignore[misc, name-defined]
@@ -95,18 +93,18 @@ def _saved_step(step: tf.Variable) -> Any:
 
 
 def step_of(model: KerasModel, session: Session) -> Any:
-    """The variable that counts the steps of a model: its optimizer's."""
+    """Return the variable that counts the steps of a model: its optimizer's."""
     # A model that was never trained has none. Then the step is the graph's own global
     # step, or a new variable in no collection.
     step = made_counter_of(optimizer_of(model))
     if step is None:
         step = collected.global_step(session.graph)
     if step is None:
-        step = _UNTRAINED_STEPS.get(session.graph)
+        step = _UNTRAINED_STEP.get(session.graph)
     if step is None:
         step = v1.Variable(
             np.int64(0), trainable=False, collections=[], name="hookbridge/step"
         )
-        _UNTRAINED_STEPS[session.graph] = step
+        _UNTRAINED_STEP.put(session.graph, step)
         session.run(step.initializer)
     return step

@@ -9,8 +9,12 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.fit_loop.eager_step import names_for
+from hookbridge.adapters.keras_model.optimizers import decay_of, optimizer_of
 from hookbridge.ground.patching import patched
 from hookbridge.ground.protocols import KerasModel
+
+# The name of the rate that the graph computes for hooks alone.
+COMPUTED_RATE = "learning_rate_of_the_step"
 
 
 class GraphNames:
@@ -32,7 +36,7 @@ class GraphNames:
         self._values: dict[str, Any] | None = None
 
     def installed(self) -> contextlib.AbstractContextManager[None]:
-        """A context in which the graph looks names up with `find`."""
+        """Return a context in which the graph looks names up with `find`."""
         return patched(self._graph, as_graph_element=self.find)
 
     def find(
@@ -73,26 +77,29 @@ class GraphNames:
 
 
 def learning_rate(model: KerasModel) -> Any:
-    """The learning rate: a variable, a schedule or None."""
+    """Return the learning rate: a variable, a schedule or None."""
     optimizer = getattr(model, "optimizer", None)
     rate = getattr(optimizer, "learning_rate", None)
     return getattr(optimizer, "lr", None) if rate is None else rate
 
 
 def rate_tensor(model: KerasModel, counter: tf.Variable) -> Any:
-    """The tensor that `learning_rate:0` means, or None."""
-    # The value of a schedule is computed for hooks alone: they can fetch it, not feed
-    # it.
-    rate = learning_rate(model)
-    if callable(rate) and not isinstance(rate, tf.Variable):
-        tensor = tf.identity(rate(tf.cast(counter, tf.float32)))
+    """Return the tensor that `learning_rate:0` means, or None."""
+    # The value of a schedule or a decay is computed for hooks alone: they can fetch it,
+    # not feed it.
+    rate, decay = learning_rate(model), decay_of(optimizer_of(model))
+    is_schedule = callable(rate) and not isinstance(rate, tf.Variable)
+    if is_schedule or decay > 0.0:
+        step = tf.cast(counter, tf.float32)
+        value = (rate(step) if is_schedule else rate) / (1.0 + decay * step)
+        tensor = tf.identity(value, name=COMPUTED_RATE)
         tensor.graph.prevent_feeding(tensor)
         return tensor
     return getattr(rate, "_graph_element", rate)
 
 
 def reads(variable: tf.Variable) -> list[Any]:
-    """The tensors by which the graph reads a variable."""
+    """Return the tensors by which the graph reads a variable."""
     return [op.outputs[0] for op in _uses(variable) if op.type == "ReadVariableOp"]
 
 
@@ -111,6 +118,6 @@ def gradients(model: KerasModel) -> dict[str, Any]:
 
 
 def _uses(variable: tf.Variable) -> list[Any]:
-    """The ops that use a variable; none if it is no resource variable."""
+    """Return the ops that use a variable; none if it is no resource variable."""
     handle = getattr(variable, "handle", None)
     return [] if handle is None else list(handle.consumers())

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import weakref
 from collections.abc import Iterator
 from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import AnyFunction, Session
 
 v1 = tf.compat.v1
 
-# Graph -> {name: (variable, its collections)} of runs that are over.
-_EARLIER: weakref.WeakKeyDictionary[Any, dict[str, tuple[Any, list[str]]]] = (
-    weakref.WeakKeyDictionary()
-)
+# By name: the variables that hooks have made in earlier runs, and their collections.
+_EARLIER = Fact[dict[str, tuple[Any, list[str]]]]("graph", "variables of hooks")
 
 
 class HookVariables:
@@ -35,7 +33,7 @@ class HookVariables:
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[None]:
-        """A context for `begin` of all hooks."""
+        """Return a context for `begin` of all hooks."""
         before = self._collections()
         scope = v1.get_variable_scope()
         with v1.variable_scope(
@@ -53,8 +51,8 @@ class HookVariables:
     def _get(
         self, getter: AnyFunction, name: str, *args: object, **kwargs: object
     ) -> Any:
-        """A getter of variables that finds those of earlier runs again."""
-        earlier = _EARLIER.setdefault(self._graph, {})
+        """Return a getter of variables that finds those of earlier runs again."""
+        earlier = _EARLIER.get_or_put(self._graph, dict)
         if name in earlier:
             variable, keys = earlier.pop(name)
             for key in keys:
@@ -69,7 +67,7 @@ class HookVariables:
         return variable
 
     def initialise(self, session: Session) -> None:
-        """Initialises what has no value, and variables of earlier runs once more."""
+        """Initialise what has no value, and variables of earlier runs once more."""
         graph = self._graph
         variables = [  # Keras initialises its own
             v
@@ -88,11 +86,11 @@ class HookVariables:
         session.run(graph.get_collection(v1.GraphKeys.TABLE_INITIALIZERS))
 
     def leave(self) -> None:
-        """Removes from the graph's collections what hooks have added."""
-        earlier = _EARLIER.setdefault(self._graph, {})
+        """Remove from the graph's collections what hooks have added."""
+        earlier = _EARLIER.get_or_put(self._graph, dict)
         for name, variable in self._made.items():
             of_keys = self._added.items()
-            keys = [k for k, new in of_keys if any(each is variable for each in new)]
+            keys = [k for k, new in of_keys if any(v is variable for v in new)]
             earlier[name] = (variable, keys)
         for key, added in self._added.items():
             values, ids = self._graph.get_collection_ref(key), set(map(id, added))

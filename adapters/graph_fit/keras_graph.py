@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.adapters.graph_fit.garbage import is_collected_now, watch_collections
 from hookbridge.adapters.graph_fit.graph_collections import GraphCollections, step_of
 from hookbridge.adapters.graph_fit.graph_names import (
     GraphNames,
@@ -19,7 +20,6 @@ from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import GraphPart
 from hookbridge.adapters.hooked_loop.model_values import ModelValues
 from hookbridge.adapters.keras_model.variables import model_variables
-from hookbridge.ground.garbage import is_collected_now, watch_collections
 from hookbridge.ground.protocols import Session
 
 v1 = tf.compat.v1
@@ -34,13 +34,17 @@ class KerasGraphPart(GraphPart):
         self._model = run.model
         self._graph: tf.Graph
         self._is_begun = False
-        self._collections: GraphCollections | None = None  # from `build` on
+        self._is_built = False
+        # All are there from `build` on.
+        self._collections: GraphCollections
         self._variables: HookVariables
         self._names: GraphNames
         self._counter: tf.Variable
 
-    def build(self, session: Session, mode: str, fetches: Mapping[str, Any]) -> int:
-        """Adds what hooks look for; returns the global step."""
+    def build(
+        self, session: Session, mode: str | None, fetches: Mapping[str, Any]
+    ) -> int:
+        """Add what hooks look for; return the global step."""
         graph, model = session.graph, self._model
         self._graph = graph
         with graph.as_default():
@@ -59,13 +63,13 @@ class KerasGraphPart(GraphPart):
         if mode != "predict":
             aliases.update(fetches)
         self._names = GraphNames(model, graph, aliases)
+        self._is_built = True
         return int(session.run(counter))
 
     def make_final(self, session: Session) -> None:
         """After `begin` of all hooks: initialises what they have made."""
         # Variables of the model keep their values; those that hooks made get their
         # initial values.
-        assert self._collections is not None
         self._variables.initialise(session)
         self._collections.add_saver(self._counter)
 
@@ -74,8 +78,8 @@ class KerasGraphPart(GraphPart):
         return int(self._run.host.session_part.current.run(self._counter))
 
     def values(self) -> ModelValues:
-        own = [v.eager for v in model_variables(self._model) if not v.local]
-        return ModelValues(self._run.host.session_part.current.run(own))
+        saved = [v.eager for v in model_variables(self._model) if not v.local]
+        return ModelValues(self._run.host.session_part.current.run(saved))
 
     @property
     def can_be_read(self) -> bool:
@@ -103,15 +107,15 @@ class KerasGraphPart(GraphPart):
                     graph._unsafe_unfinalize()
 
     def suspend(self) -> None:
-        if self._collections is not None:
+        if self._is_built:
             self._collections.leave()
 
     def resume(self) -> None:
-        if self._collections is not None:
+        if self._is_built:
             self._collections.enter_again()
 
     def leave(self) -> None:
         if not self._run.is_suspended:
             self.suspend()
-        if self._collections is not None:
+        if self._is_built:
             self._variables.leave()

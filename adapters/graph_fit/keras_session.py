@@ -23,15 +23,14 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
     asks for it by `StepCall.fetches`.
     """
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, make_step: Callable[[Any], Any]) -> None:
         # Not `super().__init__`, which opens a session with variables of its own.
         self.__dict__.update(vars(session))
         self.native = session
-        self.make_step: Callable[[Any], Any] | None = None
+        self.make_step = make_step  # makes the callable of Keras's function
         self.step_call: Any = None
 
     def _make_callable_from_options(self, callable_options: Any) -> Any:
-        assert self.make_step is not None
         return self.make_step(callable_options)
 
     def run(
@@ -63,7 +62,7 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
         return self.native.run(fetches, feeds, options, run_metadata)
 
     def close(self) -> None:
-        """Does nothing: the model lives in the session."""
+        """Do nothing: the model lives in the session."""
 
     def __eq__(self, other: object) -> bool:
         # Keras compares sessions: for an unequal one it would make a new callable.
@@ -73,22 +72,34 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
         return hash(self.native)
 
     def __del__(self) -> None:
-        """Leaves the session to Keras."""
+        """Leave the session to Keras."""
 
 
 class KerasSessionPart(SessionPart):
     """Keras's session; a recovery goes on with it."""
 
-    current: KerasSession | None = None  # from Keras's first call of its function on
+    current: KerasSession  # from Keras's first call of its function on
 
     def __init__(self, run: HookedRun, graph: KerasGraphPart) -> None:
         self._run = run
         self._graph = graph
+        self._native: Session | None = None
         self._is_prepared = False
+
+    def handle_of(
+        self, native: Session, make_step: Callable[[Any], Any]
+    ) -> KerasSession:
+        """Return the handle of Keras's session.
+
+        A new one if Keras has a new session.
+        """
+        if native is not self._native:
+            self._native, self.current = native, KerasSession(native, make_step)
+        self.current.make_step = make_step
+        return self.current
 
     def create_session(self) -> KerasSession:
         session = self.current
-        assert session is not None
         if not self._is_prepared:
             self._is_prepared = True
             self._graph.make_final(session)
@@ -100,13 +111,13 @@ class KerasSessionPart(SessionPart):
 
 
 def _run_scaffold(session: Session, scaffold: tf.compat.v1.train.Scaffold) -> None:
-    """Finalizes the scaffold of hooks and runs the user's own ops in it."""
+    """Finalize the scaffold of hooks and run the user's own ops in it."""
     # The ops that `finalize` makes initialise everything: they would reset the model.
-    own = (scaffold.init_op, scaffold.local_init_op)
+    user_ops = (scaffold.init_op, scaffold.local_init_op)
     scaffold.finalize()
-    if own[0] is not None:
-        session.run(own[0], scaffold.init_feed_dict)
+    if user_ops[0] is not None:
+        session.run(user_ops[0], scaffold.init_feed_dict)
     if scaffold.init_fn is not None:
         scaffold.init_fn(session)
-    if own[1] is not None:
-        session.run(own[1])
+    if user_ops[1] is not None:
+        session.run(user_ops[1])

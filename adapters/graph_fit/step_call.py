@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.graph_fit.graph_names import reads
+from hookbridge.adapters.graph_fit.graph_names import COMPUTED_RATE, reads
 from hookbridge.adapters.live_session import feeds as live_feeds
 from hookbridge.ground import compat, structures
 from hookbridge.ground.protocols import AnyFunction
@@ -45,7 +45,7 @@ class StepCall:
         self.data_ended: bool = False
 
     def feed_dict(self, values: Sequence[Any]) -> dict[Any, Any]:
-        """The feeds of the loop, as a session loop would give them."""
+        """Return the feeds of the loop, as a session loop would give them."""
         self.last_feeds = dict(zip(self.placeholders, values, strict=True))
         return self.last_feeds
 
@@ -77,7 +77,10 @@ class StepCall:
         return {"caller": self._outputs, **plan.build_results(values, fed)}
 
     def take_outputs(self) -> Any:
-        """What Keras expects of the last execution; None if none, or taken already."""
+        """Return what Keras expects of the last execution.
+
+        None if none, or taken already.
+        """
         outputs, self._outputs = self._outputs, None
         return outputs
 
@@ -89,25 +92,32 @@ class StepCall:
                 feeds[key.name] = value  # Keras has made an array of it
                 continue
             for tensor, part in live_feeds.dense(self._graph, key, value):
-                for each in self._same(tensor):
-                    feeds[each.name] = live_feeds.array_of(self._graph, each, part)
+                for same in self._same(tensor):
+                    feeds[same.name] = live_feeds.array_of(self._graph, same, part)
         return feeds
 
     def _same(self, tensor: tf.Tensor) -> list[Any]:
-        """The tensors to feed for `tensor`: for the learning rate, all reads of it."""
+        """Return the tensors to feed for `tensor`: of the rate, all reads of it."""
         rate = self._rate
         name = getattr(getattr(rate, "_graph_element", None), "name", None)
         if tensor.name == name:
             return reads(rate)
-        if name is None and callable(rate) and not self._graph.is_feedable(tensor):
+        if _is_computed_rate(tensor):
+            is_schedule = not isinstance(rate, tf.Variable)
+            class_name = type(rate).__name__
+            kind = f"a `{class_name}`" if is_schedule else "a rate with `decay=`"
             raise errors.LiveSessionError(
-                f"A hook feeds `learning_rate:0`, which is a `{type(rate).__name__}` "
-                "in a v1 graph: the step computes it anew. Compile the model with a "
+                f"A hook feeds `learning_rate:0`, which is {kind} "
+                "in a v1 graph: each step computes it. Compile the model with a "
                 "number as its learning rate, which hooks can feed, or put the "
                 "change into the schedule.",
                 see="v1 graph in fit",
             )
         return [tensor]
+
+
+def _is_computed_rate(tensor: tf.Tensor) -> bool:
+    return str(tensor.op.name).rpartition("/")[2].startswith(COMPUTED_RATE)
 
 
 class _Plan:
@@ -123,6 +133,9 @@ class _Plan:
     ) -> None:
         # Keeps the fetched objects alive, since plans are found by their ids.
         self._wanted = wanted
+        self._session = session
+        # What is read in a run of its own before the step: the update would race.
+        self._read_first: list[tf.Tensor] = []
         self._mapper = compat.private("FetchMapper").for_fetch(wanted)
         self.own = len(options.fetch)
         self._feeds = list(fed)
@@ -153,7 +166,7 @@ class _Plan:
         fed: Mapping[str, Any],
         sources: Mapping[str, str],
     ) -> int | str | None:
-        """Adds a fetch to the callable; returns where its value is found."""
+        """Add a fetch to the callable; return where its value is found."""
         if fetch.graph is not graph:
             raise ValueError(f"{fetch} is not an element of this graph.")
         if isinstance(fetch, tf.Operation):
@@ -163,17 +176,23 @@ class _Plan:
         if name in fed:
             return str(name)
         live_feeds.check_fetch(fetch, "v1 graph in fit")
+        if _is_computed_rate(fetch):
+            self._read_first.append(fetch)
+            return str(name)
         self._callable_options.fetch.append(sources.get(name, name))
         return len(self._callable_options.fetch) - 1
 
     def call(
-        self, fed: Mapping[str, Any], metadata: tf.compat.v1.RunMetadata | None
+        self, fed: dict[str, Any], metadata: tf.compat.v1.RunMetadata | None
     ) -> list[Any]:
+        """Run the step; adds to `fed` what is read before it."""
+        for tensor in self._read_first:
+            fed[tensor.name] = self._session.run(tensor)
         values = [fed[name] for name in self._feeds]
         return self._call(*values, run_metadata=metadata)  # type: ignore[no-any-return]
 
     def build_results(self, values: Sequence[Any], fed: Mapping[str, Any]) -> Any:
-        """The results of all hooks, each in the structure of its fetches."""
+        """Return the results of all hooks, each in the structure of its fetches."""
         if not self._wanted:
             return {}
         flat = [

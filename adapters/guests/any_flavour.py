@@ -24,8 +24,8 @@ class AnyFlavour:
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         bases = tuple(k.callbacks.Callback for k in compat.keras_flavours())
         missing = tuple(b for b in bases if not issubclass(cls, b))
-        own: Any = cls
-        return object.__new__(_with_bases(own, missing) if missing else own)
+        kind: Any = cls
+        return object.__new__(_with_bases(kind, missing) if missing else kind)
 
     def set_params(self, params: Any) -> None:
         self.params = params
@@ -40,3 +40,10 @@ class AnyFlavour:
     @model.setter
     def model(self, model: KerasModel) -> None:
         self._model = model
+
+
+class Inserted(AnyFlavour):
+    """Base class of the callbacks that hookbridge puts into a list by itself."""
+
+    _supports_tf_logs = True
+    _chief_worker_only = False

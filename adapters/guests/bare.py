@@ -17,7 +17,7 @@ _METHODS = {*(event.name for event in CALLBACK_EVENTS), *BATCH_EVENTS["train"]}
 
 
 def is_bare(guest: Guest) -> bool:
-    """Whether a guest is a callback whose class derives from no Keras."""
+    """Return whether a guest is a callback whose class derives from no Keras."""
     is_ours = isinstance(guest.item, AnyFlavour)
     return (
         guest.kind == "callback"
@@ -34,7 +34,7 @@ class BareCallback(CopiedWrapper, AnyFlavour):
     _chief_worker_only = None
 
     def __init__(self, record: Guest) -> None:
-        self.record: Guest = record
+        self._self_record: Guest = record
         for name in _METHODS.difference(_SETTERS):
             method = getattr(record.item, name, None)
             if callable(method):
@@ -42,11 +42,11 @@ class BareCallback(CopiedWrapper, AnyFlavour):
                 vars(self)[name] = method
 
     def set_params(self, params: object) -> None:
-        """Called by Keras; the guest gets them too."""
+        """Take what Keras sets; the guest gets them too."""
         super().set_params(params)
         self.guest.set_params(params)
 
     def set_model(self, model: KerasModel | None) -> None:
-        """Called by Keras; the guest gets it too."""
+        """Take what Keras sets; the guest gets it too."""
         super().set_model(model)
         self.guest.set_model(model)

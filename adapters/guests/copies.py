@@ -18,7 +18,7 @@ class CopiedWrapper(Wrapper):
     """
 
     def copy_options(self) -> dict[str, Any]:
-        """The keyword arguments of its class, besides the guest's record."""
+        """Return the keyword arguments of its class, besides the guest's record."""
         return {}
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -33,7 +33,7 @@ class CopiedWrapper(Wrapper):
 
 
 def _own_class(wrapper: object) -> Any:
-    """The class of a wrapper that its module has, by which a pickle finds it."""
+    """Return the class of a wrapper that its module has, by which a pickle finds it."""
     for cls in type(wrapper).__mro__:
         if getattr(sys.modules[cls.__module__], cls.__qualname__, None) is cls:
             return cls

@@ -26,7 +26,7 @@ def may_fetch_loss(hook: Hook) -> bool:
 
 
 def tensor_names(hook: Hook) -> frozenset[str]:
-    """The tensor names in the attributes and in the code of a hook."""
+    """Return the tensor names in the attributes and in the code of a hook."""
     return frozenset(text for text in _texts(hook) if _NAME.fullmatch(text))
 
 
@@ -44,7 +44,7 @@ def _texts(hook: Hook) -> Iterator[str]:
 
 
 def _in_value(value: object, depth: int) -> Iterator[str]:
-    """The texts in a value, in its parts, and in the code of functions."""
+    """Yield the texts in a value, in its parts, and in the code of functions."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, types.FunctionType):

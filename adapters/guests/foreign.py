@@ -21,12 +21,7 @@ class ForeignCallback(CopiedWrapper, wrapt.ObjectProxy):  # type: ignore[misc,ty
 
     def __init__(self, record: Guest) -> None:
         super().__init__(record.item)
-        # A `wrapt` proxy keeps its own attributes only under names with `_self_`.
         self._self_record = record
-
-    @property
-    def record(self) -> Guest:  # type: ignore[override]
-        return self._self_record
 
     def set_model(self, model: KerasModel | None) -> None:
         reason = self.record.stock.refused_in_keras2

@@ -56,7 +56,7 @@ class Guest:
 
     @property
     def is_foreign(self) -> bool:
-        """Whether some Keras of this process cannot call the callback as it is."""
+        """Return whether a Keras of this process cannot call the callback as it is."""
         return self.flavour == "keras3" and any(
             not compat.is_keras3(k) and not isinstance(self.item, k.callbacks.Callback)
             for k in compat.keras_flavours()
@@ -77,7 +77,7 @@ class Guest:
 
     @property
     def saves_model(self) -> bool:
-        """Whether a stock or ready-made callback saves the whole Keras model."""
+        """Return whether a stock or ready-made callback saves the whole Keras model."""
         if isinstance(self.item, paths.WritesFolders):
             return self.item.saves_whole_model
         return self.stock.saves_model and not getattr(
@@ -93,10 +93,15 @@ class Guest:
 
     @property
     def saves_checkpoints(self) -> bool:
-        """Whether it is TensorFlow's hook that saves checkpoints."""
+        """Return whether it is TensorFlow's hook that saves checkpoints."""
         import tensorflow as tf
 
         return isinstance(self.item, tf.compat.v1.train.CheckpointSaverHook)
+
+    @property
+    def is_of_chief(self) -> bool:
+        """Return whether a hook runs on the chief although nobody has set its role."""
+        return self.saves_checkpoints and roles.given_role(self.item) is None
 
     @property
     def fetched_names(self) -> frozenset[str]:
@@ -105,11 +110,11 @@ class Guest:
 
     @property
     def may_fetch_loss(self) -> bool:
-        """Whether a hook may fetch the loss of the batch, by whatever name."""
+        """Return whether a hook may fetch the loss of the batch, by whatever name."""
         return fetched.may_fetch_loss(self.item)
 
     def check_kind(self) -> None:
-        """Refuses a guest that is a hook and a callback at once."""
+        """Refuse a guest that is a hook and a callback at once."""
         if kinds.has_hook_methods(self.item) and kinds.is_callback(self.item):
             raise errors.RefusedError(
                 f"`{self.name}` is both a `SessionRunHook` and a Keras `Callback`; "
@@ -125,7 +130,12 @@ class Wrapper:
     """Base class of the objects that take the place of a guest in a host."""
 
     acts_as: ClassVar[Kind]
-    record: Guest
+    # A `wrapt` proxy keeps its own attributes only under names with `_self_`.
+    _self_record: Guest
+
+    @property
+    def record(self) -> Guest:
+        return self._self_record
 
     @property
     def guest(self) -> Any:
@@ -133,7 +143,7 @@ class Wrapper:
 
 
 def record_of(item: Any) -> Guest:
-    """The record of a hook, a callback, or the wrapper of one."""
+    """Return the record of a hook, a callback, or the wrapper of one."""
     if isinstance(item, Guest):
         return item
     if isinstance(item, Wrapper):
@@ -150,12 +160,12 @@ def record_of(item: Any) -> Guest:
 
 
 def records(items: object) -> list[Guest]:
-    """The record of each guest in a (nested) list."""
+    """Return the record of each guest in a (nested) list."""
     return [record_of(item) for item in kinds.flatten(items)]
 
 
 def expected(kind: Kind, item: object) -> Guest:
-    """The record of an item that has to be of a kind."""
+    """Return the record of an item that has to be of a kind."""
     is_kind = kinds.is_hook if kind == "hook" else kinds.is_callback
     if not isinstance(item, (Guest, Wrapper)) and not is_kind(item):
         raise errors.NotAGuestError(
@@ -166,5 +176,5 @@ def expected(kind: Kind, item: object) -> Guest:
 
 
 def unwrapped(item: object) -> Any:
-    """The guest that a user gave, without its wrapper."""
+    """Return the guest that a user gave, without its wrapper."""
     return item.guest if isinstance(item, Wrapper) else item

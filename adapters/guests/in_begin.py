@@ -25,7 +25,7 @@ class InBegin(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._is_new = False
 
     def make(self) -> Any:
-        """The hook for the run that begins, made on the default graph."""
+        """Return the hook for the run that begins, made on the default graph."""
         hook = self._make()
         if not kinds.is_hook(hook):
             raise errors.NotAGuestError(
@@ -72,7 +72,7 @@ def _name(make: Any) -> str:
 
 
 def in_begin(make: Callable[[], Any]) -> Any:
-    """A hook that `make` makes once the graph of the run exists.
+    """Return a hook that `make` makes once the graph of the run exists.
 
     For hooks whose constructor takes tensors or operations, in hosts that have a
     graph of their own:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 
 def add_keys(error: KeyError, event: str, logs: object) -> None:
-    """Adds the keys of `logs` to the error of a callback, from Python 3.11 on.
+    """Add the keys of `logs` to the error of a callback, from Python 3.11 on.
 
     Args:
       error: what the callback has raised.

@@ -34,7 +34,7 @@ def _has_all(item: object, methods: Iterable[str]) -> bool:
 
 
 def is_callback(item: object) -> bool:
-    """Whether `item` is a Keras callback instance of any flavour."""
+    """Return whether `item` is a Keras callback instance of any flavour."""
     # A callback of one Keras is not an instance of another Keras's base class. So an
     # object with the methods that every `CallbackList` calls counts too.
     if inspect.isclass(item):
@@ -44,7 +44,7 @@ def is_callback(item: object) -> bool:
 
 
 def has_hook_methods(item: object) -> bool:
-    """Whether an object derives from `SessionRunHook` or has its five methods."""
+    """Return whether an object is a `SessionRunHook` or has its five methods."""
     import tensorflow as tf
 
     base = tf.compat.v1.train.SessionRunHook
@@ -52,7 +52,7 @@ def has_hook_methods(item: object) -> bool:
 
 
 def is_hook(item: object) -> bool:
-    """Whether `item` is a `SessionRunHook` instance."""
+    """Return whether `item` is a `SessionRunHook` instance."""
     # As in `MonitoredSession`, an object with the five methods is enough.
     import tensorflow as tf
 
@@ -62,7 +62,7 @@ def is_hook(item: object) -> bool:
 
 
 def is_callback_list(item: object) -> bool:
-    """Whether `item` is a Keras `CallbackList`: a container, not a callback."""
+    """Return whether `item` is a Keras `CallbackList`: a container, not a callback."""
     return (
         not inspect.isclass(item)
         and type(item).__name__ == "CallbackList"
@@ -71,12 +71,15 @@ def is_callback_list(item: object) -> bool:
 
 
 def is_of_keras(cls: type) -> bool:
-    """Whether a class is Keras's own, of any flavour."""
+    """Return whether a class is Keras's own, of any flavour."""
     return cls.__module__.partition(".")[0] in KERAS
 
 
 def keras_behind(item: object) -> Any:
-    """The Keras module that an object's class is or derives from; None without one."""
+    """Return the Keras module that an object's class is or derives from.
+
+    None without one.
+    """
     for base in type(item).__mro__:
         if is_of_keras(base):
             return importlib.import_module(base.__module__.partition(".")[0])
@@ -89,7 +92,7 @@ def flavour_of(callback: Callback) -> Flavour:
 
 
 def stock_name(callback: Callback) -> str:
-    """The name of the Keras callback class that a callback is or derives from."""
+    """Return the name of the Keras callback class of a callback, or of its base."""
     for base in type(callback).__mro__:
         if is_of_keras(base) and base.__name__ != "Callback":
             return base.__name__
@@ -102,12 +105,12 @@ def flatten(items: object) -> list[Any]:
 
 
 def _flatten(items: Any, place: str, outer: tuple[Any, ...]) -> list[Any]:
-    """The guests of a nested list; `place` is where an item is, for errors."""
+    """Return the guests of a nested list; `place` is where an item is, for errors."""
     if is_callback_list(items):
         items = list(items.callbacks)
     elif is_hook(items) or is_callback(items):
         return [items]
-    if any(items is one for one in outer):
+    if any(items is outer_list for outer_list in outer):
         raise errors.NotAGuestError(
             f"Received a list that contains itself, at {place}."
         )
@@ -122,7 +125,7 @@ def _flatten(items: Any, place: str, outer: tuple[Any, ...]) -> list[Any]:
 
 
 def _complaint(item: object) -> str:
-    """What is wrong with an item that is no guest, and how to fix it."""
+    """Return what is wrong with an item that is no guest, and how to fix it."""
     wanted = (
         "a `tf.compat.v1.train.SessionRunHook` or a Keras `Callback` (an instance), "
         "or a list of those"
@@ -150,14 +153,14 @@ def hooks_only(hooks: Any) -> list[Any]:
             f"Received hooks={shown(hooks)}; expected a list of `SessionRunHook`s."
         )
     items = list(items)
-    for place, hook in enumerate(items):
+    for index, hook in enumerate(items):
         if not is_hook(hook):
             way_out = "Convert it with `hb.as_hooks`." if is_callback(hook) else ""
-            complaint = f"{_complaint(hook)} It is at [{place}] of `hooks`. {way_out}"
+            complaint = f"{_complaint(hook)} It is at [{index}] of `hooks`. {way_out}"
             raise errors.NotAGuestError(complaint.rstrip())
     return items
 
 
 def name_of(guest: object) -> str:
-    """The name of a guest in messages and reports: its class."""
+    """Return the name of a guest in messages and reports: its class."""
     return type(guest).__name__

@@ -27,7 +27,7 @@ class WritesFolders(Protocol):
 def written_by_callback(
     callback: Callback, row: stock.StockCallback
 ) -> list[tuple[str, bool]]:
-    """The paths that a callback will write: `(path, is a directory)`.
+    """Return the paths that a callback will write: `(path, is a directory)`.
 
     Those of a stock class, or of a ready-made callback, which tells them.
     """
@@ -39,13 +39,13 @@ def written_by_callback(
 
 
 def written_by_hook(hook: Hook) -> list[tuple[str, bool]]:
-    """The directories to which a hook will write, as `written_by_callback`."""
+    """Return the directories to which a hook will write, as `written_by_callback`."""
     folders = (getattr(hook, attribute, None) for attribute in _FOLDERS_OF_HOOKS)
     return [(os.fspath(f), True) for f in folders if isinstance(f, (str, os.PathLike))]
 
 
 def check_writable(guest: object, path: str, *, is_folder: bool) -> None:
-    """Refuses a path that cannot be written; leaves nothing behind."""
+    """Refuse a path that cannot be written; leave nothing behind."""
     folder = path if is_folder else os.path.dirname(path)
     appends = stock.row(kinds.name_of(guest)).makes_folder == "never"
     if not is_folder and appends and os.path.isdir(path):

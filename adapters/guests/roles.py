@@ -28,7 +28,7 @@ _MARK = "_hookbridge_role"
 
 
 def default_role(guest: object, *, is_hook: bool) -> Role:
-    """Where a guest runs without `set_role`.
+    """Return where a guest runs without `set_role`.
 
     A hook runs in every process that it is given to, as in TensorFlow. These run on the
     chief: Keras callbacks that write, callbacks with Keras's own mark
@@ -47,7 +47,7 @@ def default_role(guest: object, *, is_hook: bool) -> Role:
 
 
 def set_role(guest: object, role: Role) -> Any:
-    """Sets which processes of a cluster call a guest.
+    """Set which processes of a cluster call a guest.
 
     The role takes effect when the guest is converted, by `as_hooks`, `as_callbacks` or
     a loop of `hookbridge.jobs.loops`. In a job of one process every guest is called.
@@ -79,22 +79,22 @@ def set_role(guest: object, role: Role) -> Any:
 
 
 def given_role(guest: object) -> Role | None:
-    """The role that `set_role` gave, or None."""
+    """Return the role that `set_role` gave, or None."""
     role: Role | None = getattr(guest, "__dict__", {}).get(_MARK)
     return role
 
 
 def check_role(role: Any) -> Role:
-    for each in ROLES:
-        if role == each:
-            return each
+    for known in ROLES:
+        if role == known:
+            return known
     raise errors.InvalidArgumentError(
         f"`role` is {shown(role)}; expected one of {', '.join(map(repr, ROLES))}."
     )
 
 
 def runs_here(role: Role) -> bool:
-    """Whether this process calls a guest of this role."""
+    """Return whether this process calls a guest of this role."""
     task = task_of()
     if task == "local" or role in ("all", "split"):
         return True
@@ -104,14 +104,14 @@ def runs_here(role: Role) -> bool:
 
 
 def delivers(role: Role, event: str) -> bool:
-    """Whether a guest that this process calls gets this event here."""
+    """Return whether a guest that this process calls gets this event here."""
     # Only the chief validates.
     is_shared = not event.startswith(("on_train_end", "on_test_"))
     return role != "split" or is_shared or task_of() != "worker"
 
 
 def warn_of_own_server(session: Session, guests: Iterable[Any]) -> None:
-    """Warns of guests for one process only where hookbridge cannot tell the processes.
+    """Warn of guests for one process only where hookbridge cannot tell the processes.
 
     Args:
       session: the session, which may be on a server that the program has started.
@@ -122,16 +122,16 @@ def warn_of_own_server(session: Session, guests: Iterable[Any]) -> None:
     names = [guest.name for guest in guests if guest.role in ("chief", "evaluator")]
     if names:
         logging.warning(
-            "hookbridge: the session is on a server, and TF_CONFIG does not say which "
-            "task this process is; so it calls %s, whose role is `chief`. If other "
-            "processes do so too, set TF_CONFIG, or give such guests to the chief "
-            "alone.",
+            "hookbridge: the session is on a server, but TF_CONFIG does not say which "
+            "task this process is. So it also calls %s, which only the chief should "
+            "call. If other processes do the same, set TF_CONFIG, or put these into "
+            "the list on the chief only.",
             ", ".join(f"`{name}`" for name in dict.fromkeys(names)),
         )
 
 
 def say_skipped(name: str, role: Role) -> None:
-    """Logs that this process does not call a guest of this name and role."""
+    """Log that this process does not call a guest of this name and role."""
     logging.info(
         "hookbridge: `%s` has the role %r (%s); this process is the %s and skips it. "
         '`hb.set_role(guest, "all")` makes it run here too.',

@@ -17,7 +17,7 @@ class _Skipped(CopiedWrapper):
     """Does not call its guest, and says so once."""
 
     def __init__(self, record: Guest, role: roles.Role) -> None:
-        self.record = record
+        self._self_record = record
         self.role = role
         self._said = False
 

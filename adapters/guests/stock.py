@@ -35,6 +35,7 @@ class StockCallback(NamedTuple):
     # Whether its methods are a user's functions, which may add entries to `logs`.
     has_functions: bool = False
     is_progress_bar: bool = False
+    is_of_each_list: bool = False  # Keras adds it to lists, also if they have one
     needs_metrics: bool = False  # in its `params`
     needs_tensorboard: bool = False  # the package
     refused_in_session: Refusal | None = None
@@ -56,7 +57,7 @@ _ROWS = (
         is_for_chief=True,
         is_backup=True,
     ),
-    StockCallback("BaseLogger", needs_metrics=True),
+    StockCallback("BaseLogger", is_of_each_list=True, needs_metrics=True),
     StockCallback(
         "CSVLogger", writes="filename", makes_folder="never", is_for_chief=True
     ),
@@ -64,7 +65,7 @@ _ROWS = (
         "EarlyStopping",
         counters=("wait", "best", "best_epoch", "stopped_epoch", "best_weights"),
     ),
-    StockCallback("History", counters=("history", "epoch")),
+    StockCallback("History", is_of_each_list=True, counters=("history", "epoch")),
     StockCallback("LambdaCallback", has_functions=True),
     StockCallback("LearningRateScheduler", sets_rate=True),
     StockCallback(
@@ -87,7 +88,9 @@ _ROWS = (
             "use `CheckpointSaverHook`, or `ModelCheckpoint(save_weights_only=True)`",
         ),
     ),
-    StockCallback("ProgbarLogger", is_for_chief=True, is_progress_bar=True),
+    StockCallback(
+        "ProgbarLogger", is_of_each_list=True, is_for_chief=True, is_progress_bar=True
+    ),
     StockCallback(
         "ReduceLROnPlateau",
         counters=("best", "wait", "cooldown_counter"),
@@ -137,5 +140,8 @@ _OTHER = StockCallback()
 
 
 def row(keras_class: str) -> StockCallback:
-    """The row of a class of Keras, by its name; an empty row for anything else."""
+    """Return the row of a class of Keras, by its name.
+
+    An empty row for anything else.
+    """
     return ROWS.get(keras_class, _OTHER)

@@ -14,14 +14,14 @@ _EARLY = ("set_params", "set_model", "on_train_begin")
 
 
 def check_files(guest: Guest, beside: Sequence[Guest]) -> None:
-    """Refuses a guest, of a list, that cannot write its files; tries on the disk."""
+    """Refuse a guest, of a list, that cannot write its files; try on the disk."""
     check_folder(guest, beside)
     for path, is_folder in guest.writes:
         paths.check_writable(guest.item, path, is_folder=is_folder)
 
 
 def check_folder(guest: Guest, beside: Sequence[Guest]) -> None:
-    """Refuses a guest whose folder nobody makes; writes nothing to the disk."""
+    """Refuse a guest whose folder nobody makes; write nothing to the disk."""
     # Of Keras's callbacks that is `CSVLogger`.
     if guest.stock.makes_folder != "never" or _is_own(guest, _EARLY):
         return
@@ -30,9 +30,10 @@ def check_folder(guest: Guest, beside: Sequence[Guest]) -> None:
     if "://" in path or os.path.isdir(folder):
         return
     is_earlier = True
-    for other in beside:
-        is_earlier = is_earlier and other.item is not guest.item
-        if _in_time(other, guest, is_earlier=is_earlier) and _makes(other, folder):
+    for guest_beside in beside:
+        is_earlier = is_earlier and guest_beside.item is not guest.item
+        is_in_time = _in_time(guest_beside, guest, is_earlier=is_earlier)
+        if is_in_time and _makes(guest_beside, folder):
             return
     raise errors.UnwritableError(
         f"`{guest.name}` will write `{path}`, but the directory `{folder}` does not "
@@ -41,7 +42,7 @@ def check_folder(guest: Guest, beside: Sequence[Guest]) -> None:
 
 
 def _in_time(other: Guest, guest: Guest, *, is_earlier: bool) -> bool:
-    """Whether a guest has written before a `CSVLogger`, `guest`, opens its file.
+    """Return whether a guest has written before a `CSVLogger`, `guest`, opens its file.
 
     Keras 3 opens it in `on_train_begin`, Keras 2 after an epoch.
     """
@@ -51,7 +52,7 @@ def _in_time(other: Guest, guest: Guest, *, is_earlier: bool) -> bool:
 
 
 def _is_own(guest: Guest, events: Sequence[str]) -> bool:
-    """Whether a class that is not of Keras has a method for one of some events."""
+    """Return whether a class outside Keras has a method for one of some events."""
     return any(
         event in vars(base) and not kinds.is_of_keras(base)
         for base in type(guest.item).__mro__
@@ -60,7 +61,7 @@ def _is_own(guest: Guest, events: Sequence[str]) -> bool:
 
 
 def _makes(guest: Guest, folder: str) -> bool:
-    """Whether a guest makes a folder, or one in it, before a `CSVLogger` needs it."""
+    """Return whether a guest makes a folder, or one in it, for a `CSVLogger`."""
     is_of_keras = guest.keras_class and guest.stock.makes_folder != "never"
     if guest.kind == "callback" and not is_of_keras:
         return False

@@ -45,14 +45,14 @@ class CallWatch:
         self._wrapper_dropped.atexit = False
 
     def check(self, *, has_stepped: bool = False) -> None:
-        """Refuses a hook that has not been called, at an event that follows a step."""
+        """Refuse a hook that has not been called, at an event that follows a step."""
         # `has_stepped` says that the event itself proves that a step was made.
         if self.is_broken(has_stepped=has_stepped):
             self.end()
             raise errors.NeverCalledError(self._complaint, see="guest without events")
 
     def is_broken(self, *, has_stepped: bool = False) -> bool:
-        """Whether the hook should have been called and was not."""
+        """Return whether the hook should have been called and was not."""
         if not self._run.waits:
             return False
         return has_stepped or self._steps() != self._before
@@ -62,7 +62,7 @@ class CallWatch:
         _watched.discard(self)
 
     def tell(self) -> None:
-        """Logs the complaint: nobody could catch an exception here."""
+        """Log the complaint: nobody could catch an exception here."""
         logging.error("hookbridge: NeverCalledError: %s", self._complaint)
         _told.append(self._complaint)
 
@@ -89,7 +89,7 @@ def _report_all() -> None:
 
 
 def _exit_code() -> int:
-    """What the hooks of this process say of its end, for `exit_codes.ask_at_end`."""
+    """Return what the hooks of this process say of its end."""
     _report_all()
     complaints = len(_told)
     _told.clear()

@@ -21,7 +21,7 @@ class Means(NamedTuple):
     metrics: Mapping[str, Any] = {}
 
     def without(self, names: Any) -> Means:
-        """Those of other names."""
+        """Return those of other names."""
         return Means(
             {k: v for k, v in self.sums.items() if k not in names},
             {k: v for k, v in self.metrics.items() if _name_in(k) not in names},
@@ -32,10 +32,10 @@ class EpochMeans(Protocol):
     """Who keeps the means of a loop's epoch."""
 
     def means(self) -> Means:
-        """The means of the epoch so far."""
+        """Return the means of the epoch so far."""
 
     def go_on(self, means: Means) -> Means:
-        """Goes on from the means of an earlier run; returns those that it lacks yet."""
+        """Go on from the means of an earlier run; return those that it lacks yet."""
 
 
 class MetricMeans:
@@ -45,15 +45,18 @@ class MetricMeans:
         self._model = model
 
     def _metrics(self) -> dict[str, Any]:
-        """The metrics that exist, by name; Keras 2 makes some in the first step."""
+        """Return the metrics that exist, by name.
+
+        Keras 2 makes some in the first step.
+        """
         metrics: dict[str, Any] = {}
         for metric in self._model.metrics:
-            for each in getattr(metric, "metrics", None) or [metric]:
-                if each.variables:
-                    name, same = str(each.name), 1
+            for part in getattr(metric, "metrics", None) or [metric]:
+                if part.variables:
+                    name, same = str(part.name), 1
                     while name in metrics:
-                        name, same = f"{each.name}_{same}", same + 1
-                    metrics[name] = each
+                        name, same = f"{part.name}_{same}", same + 1
+                    metrics[name] = part
         return metrics
 
     def means(self) -> Means:
@@ -66,21 +69,21 @@ class MetricMeans:
 
 
 def of_metrics(metrics: Mapping[str, Any]) -> Means:
-    """What metrics of Keras hold."""
+    """Return what metrics of Keras hold."""
     sums: dict[str, tuple[float, float]] = {}
-    others: dict[str, Any] = {}
+    whole: dict[str, Any] = {}
     with compat.private("eager_mode")():  # a live graph may be the default one
         for name, metric in metrics.items():
             values = [_read(variable) for variable in metric.variables]
             if _is_mean(metric):
                 sums[name] = float(values[0]), float(values[1])
             else:
-                others |= {f"{name}/{n}": value for n, value in enumerate(values)}
-    return Means(sums, others)
+                whole |= {f"{name}/{n}": value for n, value in enumerate(values)}
+    return Means(sums, whole)
 
 
 def put(metrics: Mapping[str, Any], means: Means) -> Means:
-    """Sets metrics of Keras to what an earlier run had; returns what is left."""
+    """Set metrics of Keras to what an earlier run had; return what is left."""
     with compat.private("eager_mode")():
         for name, metric in metrics.items():
             values: list[Any] = [
@@ -94,7 +97,7 @@ def put(metrics: Mapping[str, Any], means: Means) -> Means:
 
 
 def _is_mean(metric: Any) -> bool:
-    """Whether a metric of any Keras reports the mean of what it was given."""
+    """Return whether a metric of any Keras reports the mean of what it was given."""
     kinds = (kind for kind in type(metric).__mro__ if kind.__name__ == "Mean")
     mean: Any = next(kinds, None)
     # The root of a mean has a `result` of its own.
@@ -109,13 +112,13 @@ def _read(variable: Any) -> Any:
 
 def _write(variable: Any, value: Any) -> None:
     variable = tf_variable(variable)
-    first, *others = components(variable)
+    first, *replicas = components(variable)
     if value is None or np.shape(value) != tuple(first.shape):
         return
     value = np.asarray(value, first.dtype.as_numpy_dtype)
     first.assign(value)
-    for other in others:  # replicas, whose sums are added up
-        other.assign(np.zeros_like(value) if _is_summed(variable) else value)
+    for replica in replicas:  # their sums are added up
+        replica.assign(np.zeros_like(value) if _is_summed(variable) else value)
 
 
 def _is_summed(variable: Any) -> bool:

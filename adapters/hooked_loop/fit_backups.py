@@ -21,11 +21,11 @@ class FitBackups:
         self._backups = backups.backups_of(callbacks)
 
     def choose(self, checkpoint: str, step: int, files: StateFiles) -> None:
-        """Sets older backups aside, before their callbacks restore them."""
+        """Set older backups aside, before their callbacks restore them."""
         backups.choose_newest(checkpoint, step, self._backups, files)
 
     def restored(self, files: StateFiles) -> str | None:
-        """Where the state of the backup is that a callback has restored, if any."""
+        """Return where the state of a restored backup is, if any."""
         for backup in self._backups:
             if backup.exists and backup.step_in(files) is not None:
                 return backup.prefix
@@ -34,6 +34,6 @@ class FitBackups:
         return None
 
     def new(self, *, in_epoch: bool) -> list[Backup]:
-        """Those that were written since the last call, in an epoch or at its end."""
+        """Return those that were written since the last call."""
         every = [b for b in self._backups if b.is_in_epoch or not in_epoch]
         return [backup for backup in every if backup.is_new()]

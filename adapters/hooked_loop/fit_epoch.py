@@ -9,7 +9,7 @@ from hookbridge.adapters.hooked_loop.epoch_means import Means
 
 
 def length_in(params: Mapping[str, Any]) -> int | None:
-    """How many steps an epoch of `fit` has by its parameters; None if nobody knows."""
+    """Return how many steps an epoch of `fit` has by its parameters, if known."""
     steps, samples, size = map(params.get, ("steps", "samples", "batch_size"))
     if steps is None and samples and size:  # arrays in a v1 graph
         return -(-int(samples) // int(size))
@@ -28,30 +28,34 @@ class FitEpoch:
         self._earlier_begin: int | None = None
 
     def begin(self, number: int, earlier_begin: int | None = None) -> None:
-        """The epoch begins; an earlier run may have begun it at another step."""
+        """Begin the epoch; an earlier run may have begun it at another step."""
         self._number, self._is_open, self._begin = number, True, None
         self._earlier_begin = earlier_begin
 
     def step_begins(self, step: int) -> None:
-        """The step after the global step `step` begins."""
+        """Note that the step after the global step `step` begins."""
         if self._begin is None:
             self._begin = step
 
     def end(self, number: int) -> None:
-        """The epoch has ended; the next one is the one to go on with."""
+        """End the epoch; the next one is the one to go on with."""
         self._number, self._is_open = number + 1, False
 
     def is_whole(self, step: int) -> bool:
-        """Whether the epoch has no step, or all of them."""
+        """Return whether the epoch has no step, or all of them."""
         begin, length = self._begin, self._length
         return begin is None or (length is not None and step - begin >= length)
 
     def document(self, step: int, means: Means) -> dict[str, Any]:
-        """What is saved at a global step, with the means so far; see `state.epochs`."""
+        """Return what is saved at a global step, with the means so far.
+
+        See `state.epochs`.
+        """
         number, is_open = self._number, self._is_open
         if number is not None and is_open and self._begin is not None:
             # Killed now, it has no end: `fit` cannot make an epoch without steps.
-            number, is_open = number + self.is_whole(step), not self.is_whole(step)
+            is_open = not self.is_whole(step)
+            number = number if is_open else number + 1
         if number is None or not is_open:
             origin = None if number is None else [number, step]
             return {"epoch": number, "epoch_logs": None, "origin": origin}

@@ -28,25 +28,25 @@ class FitLoopState(NamedTuple):
 
 
 def parse(loop: Any, step: int) -> FitLoopState:
-    """Reads what a loop has saved; raises anything if it is damaged."""
+    """Read what a loop has saved; raise anything if it is damaged."""
     rates = (loop.get("learning_rates") or {}).values()
-    found = tuple(float(rate) for rate in rates)
+    floats = tuple(float(rate) for rate in rates)
     sums = {
         str(name): (float(total), float(weight))
         for name, (total, weight) in (loop.get("epoch_logs") or {}).items()
     }
     means = Means(sums, dict(loop.get("metrics") or {}))
-    return FitLoopState(found, epochs.of_loop(loop, step), means)
+    return FitLoopState(floats, epochs.of_loop(loop, step), means)
 
 
 def open_epoch(loops: Sequence[FitLoopState]) -> FitLoopState | None:
-    """What has the epoch that an earlier run has begun and not ended, or None."""
-    begun = [each for each in loops if each.epoch is not None]
+    """Return the state with the epoch that an earlier run has not ended, or None."""
+    begun = [loop for loop in loops if loop.epoch is not None]
     first = begun[0] if begun else None
     if first is None or first.epoch is None or not first.epoch.is_open:
         return None
     # Groups of callbacks in a session may have means of their own.
-    sums = {k: v for each in reversed(begun) for k, v in each.means.sums.items()}
+    sums = {k: v for loop in reversed(begun) for k, v in loop.means.sums.items()}
     return first._replace(means=Means(sums, first.means.metrics))
 
 
@@ -64,15 +64,18 @@ class FitRate:
         return learning_rate_variable(optimizer_of(self._model))
 
     def begin(self, loops: Sequence[FitLoopState]) -> None:
-        """Goes on with the rate that a callback set, in whichever loop."""
+        """Go on with the rate that a callback set, in whichever loop."""
         if self._variable is not None:
-            rates = {rate for each in loops for rate in each.rates}
+            rates = {rate for loop in loops for rate in loop.rates}
             self._unset = None if rates else self._present()
             if len(rates) == 1:
                 assign_all(self._model, [(self._variable, *rates)])
 
     def document(self) -> dict[str, Any]:
-        """What is saved of it; nothing while it is as it was in the beginning."""
+        """Return what is saved of it.
+
+        Nothing while it is as it was in the beginning.
+        """
         if self._variable is None:
             return {}
         rate = self._present()

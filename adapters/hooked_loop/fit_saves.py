@@ -15,25 +15,48 @@ from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.moments import Checkpoint
 from hookbridge.adapters.state.parts import Part
 from hookbridge.adapters.state.write_order import WriteOrder
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import KerasModel
 
-# Model -> the checkpoint it was restored from, and its step.
-_RESTORED: weakref.WeakKeyDictionary[Any, tuple[str, int]] = weakref.WeakKeyDictionary()
+_RESTORED = Fact[tuple[str, int]]("model", "checkpoint, and its step")
 # Directory -> what the last `fit` saves that began to save there.
 _NEWEST: weakref.WeakValueDictionary[str, FitSaves] = weakref.WeakValueDictionary()
 
 
 def note_restored(model: KerasModel, prefix: str) -> None:
-    """Remembers the checkpoint of a model, for the callbacks of its next `fit`."""
-    _RESTORED[model] = (prefix, steps_counted(model))
+    """Remember the checkpoint of a model, for the callbacks of its next `fit`."""
+    _RESTORED.put(model, (prefix, steps_counted(model)))
+
+
+def checkpoint_of(
+    graph: GraphPart,
+    session: Any,
+    prefix: str,
+    write: Callable[[], Any],
+    order: WriteOrder | None = None,
+) -> Checkpoint:
+    """Return a checkpoint of the present values of a graph.
+
+    `write` writes it once more.
+
+    See `Checkpoint` for `order`.
+    """
+
+    def write_again() -> None:
+        with graph.calling_hooks():
+            write()
+
+    return Checkpoint(prefix, session, graph.values, write_again, order)
 
 
 def restored_from(model: KerasModel, folder: str) -> str | None:
-    """The checkpoint that a model was restored from; None if it is not in a folder.
+    """Return the checkpoint that a model was restored from.
+
+    None if it is not in a folder.
 
     None too if the model has been trained since.
     """
-    prefix, step = _RESTORED.get(model, ("", -1))
+    prefix, step = _RESTORED.get(model) or ("", -1)
     if not prefix or steps_counted(model) != step:
         return None
     return prefix if os.path.abspath(os.path.dirname(prefix)) == folder else None
@@ -79,19 +102,19 @@ class FitSaves:
 
     @property
     def is_newest(self) -> bool:
-        """Whether no later `fit` saves in its folder."""
+        """Return whether no later `fit` saves in its folder."""
         newest = _NEWEST.get(self._folder)
         return newest is not None and newest._run_number == self._run_number
 
     @property
     def has_checkpoint(self) -> bool:
-        """Whether the last step has a checkpoint."""
+        """Return whether the last step has a checkpoint."""
         return self._checkpoint is not None
 
     # -- before the first step -------------------------------------------------------
 
     def restore(self, checkpoint: str | None) -> Sequence[FitLoopState]:
-        """Gives callbacks the state of their backup or of a checkpoint, if any.
+        """Give callbacks the state of their backup or of a checkpoint, if any.
 
         Returns what the loops of that run have saved.
         """
@@ -105,39 +128,18 @@ class FitSaves:
         return saved.loops
 
     def snapshot(self) -> Callable[[], None]:
-        """See `Part.snapshot`."""
-        assert self._part is not None  # something was restored
-        return self._part.snapshot()
+        """See `Part.snapshot`; nothing goes back where no callback has a state."""
+        return (lambda: None) if self._part is None else self._part.snapshot()
 
     # -- checkpoints -----------------------------------------------------------------
 
     def keep(self, checkpoint: Checkpoint, step: int) -> None:
-        """Writes the state beside a checkpoint, which may not be written yet."""
+        """Write the state beside a checkpoint, which may not be written yet."""
         self._checkpoint, self.step = checkpoint, step
         self.write_state()
 
-    def checkpoint(
-        self,
-        session: Any,
-        prefix: str,
-        write: Callable[[], Any],
-        order: WriteOrder | None = None,
-    ) -> Checkpoint:
-        """A checkpoint of the present values; `write` writes it once more.
-
-        See `Checkpoint` for `order`.
-        """
-        graph = self._graph
-        assert graph is not None
-
-        def write_again() -> None:
-            with graph.calling_hooks():
-                write()
-
-        return Checkpoint(prefix, session, graph.values, write_again, order)
-
     def note_written(self, checkpoint: Checkpoint, step: int) -> None:
-        """A checkpoint was written."""
+        """Note that a checkpoint was written."""
         is_known = (
             self._checkpoint is not None
             and self._checkpoint.prefix == checkpoint.prefix
@@ -147,7 +149,7 @@ class FitSaves:
         self._checkpoint = checkpoint
 
     def write_state(self) -> None:
-        """Writes the present state beside the checkpoint of the last step, if any."""
+        """Write the present state beside the checkpoint of the last step, if any."""
         if self._checkpoint is not None and self._part is not None:
             write = self._files.writer(
                 self._checkpoint.prefix, self.step, in_step=self._in_step
@@ -155,7 +157,7 @@ class FitSaves:
             self._checkpoint.write_state(write)
 
     def rewrite(self) -> None:
-        """Writes checkpoint and state of the last step as they are now, if it saved."""
+        """Write checkpoint and state of the last step as they are now, if it saved."""
         if self._checkpoint is not None and not self.is_frozen:
             self._checkpoint.rewrite_if_changed()
         self.write_state()
@@ -163,7 +165,7 @@ class FitSaves:
             self._checkpoint.finish()
 
     def begin_step(self) -> None:
-        """What the last step has saved is final; the next one has no checkpoint yet."""
+        """Begin a step: what the last one has saved is final."""
         self.end_step()
         self.rewrite()
         self._checkpoint = None
@@ -181,20 +183,20 @@ class FitSaves:
         self.is_frozen = True
 
     def end(self) -> None:
-        """The `fit` is over: its last checkpoint is not written again."""
+        """Note that the `fit` is over: its last checkpoint is not written again."""
         self.rewrite()
         self._graph = None
         if self._checkpoint is not None:
             self._checkpoint = Checkpoint(self._checkpoint.prefix)
 
     def rescue(self) -> None:
-        """Writes the state once more after an error, if the checkpoint is current."""
+        """Write the state once more after an error, if the checkpoint is current."""
         self._rescue_state()
         if self._checkpoint is not None:
             self._checkpoint.release()
 
     def _rescue_state(self) -> None:
-        """Writes the state of the newest save if the model still has it."""
+        """Write the state of the newest save if the model still has it."""
         if not self.is_newest or self._checkpoint is None:
             return
         # Garbage may be collected anywhere, also where nothing can be read.
@@ -210,7 +212,7 @@ class FitSaves:
     # -- backups ---------------------------------------------------------------------
 
     def save_backups(self, *, in_epoch: bool) -> None:
-        """Writes the state beside new backups, within an epoch or at its end."""
+        """Write the state beside new backups, within an epoch or at its end."""
         new = self._backups.new(in_epoch=in_epoch)
         if new and self._part is not None and self._graph is not None:
             self.step = self._graph.step_number

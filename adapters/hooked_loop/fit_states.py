@@ -9,6 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.adapters.guests import kinds, stock
+from hookbridge.adapters.guests.any_flavour import Inserted
 from hookbridge.adapters.guests.guest_record import unwrapped
 from hookbridge.adapters.hooked_loop.epoch_means import EpochMeans, Means
 from hookbridge.adapters.hooked_loop.fit_backups import FitBackups
@@ -18,29 +20,59 @@ from hookbridge.adapters.hooked_loop.fit_loop_state import (
     FitRate,
     open_epoch,
 )
-from hookbridge.adapters.hooked_loop.fit_saves import FitSaves, restored_from
+from hookbridge.adapters.hooked_loop.fit_saves import (
+    FitSaves,
+    checkpoint_of,
+    restored_from,
+)
 from hookbridge.adapters.hooked_loop.list_ends import add_first, add_last
 from hookbridge.adapters.hooked_loop.model_values import snapshot
 from hookbridge.adapters.keras_model.optimizers import steps_counted
-from hookbridge.adapters.state import identity
+from hookbridge.adapters.state import attributes, identity
 from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.moments import Checkpoint, Ending
+from hookbridge.adapters.state.save_keepers import SaveKeeper
 from hookbridge.adapters.state.write_order import WriteOrder, wait_for_writes
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import KerasModel, Session
 
-# The callbacks that `as_callbacks` was given.
-_GUESTS: identity.OfObjects[bool] = identity.OfObjects()
+_IS_GUEST = Fact[bool]("guest", "is given to as_callbacks")
 
 
 def note_guests(callbacks: Sequence[Any]) -> None:
     """From now on these callbacks have a state, in each `fit` that saves it."""
     for callback in callbacks:
         identity.of(callback)  # before training changes any value
-        _GUESTS.put(callback, True)
+        _IS_GUEST.put(callback, True)
 
 
-class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[misc]
+def _is_of_each_list(callback: Any) -> bool:
+    return stock.row(type(callback).__name__).is_of_each_list
+
+
+def _guests_among(callbacks: Sequence[Any]) -> list[Any]:
+    """Return those of a list that have a state: all but what Keras and hookbridge add.
+
+    A copy of a callback, and one that `as_callbacks` was not given, has one too.
+    """
+    items = [unwrapped(callback) for callback in callbacks]
+    return [
+        item
+        for item in items
+        if _IS_GUEST.get(item)
+        or not (
+            isinstance(item, Inserted)
+            or kinds.is_hook(item)
+            or (attributes.is_stock(item) and _is_of_each_list(item))
+        )
+    ]
+
+
+class FitStates(
+    tf.compat.v1.train.CheckpointSaverListener,  # type: ignore[misc]
+    SaveKeeper,
+):
     """Saves and restores the state of all guests among the callbacks of a `fit`.
 
     It is saved beside each checkpoint of a `CheckpointSaverHook`, and restored if the
@@ -78,12 +110,14 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
     def on_set_model(self, model: KerasModel) -> None:
         """Before any callback has an event."""
         self._model = model
-        add_first(self)
+        everyone = add_first(self)
+        if everyone is not None:
+            note_guests(_guests_among(everyone.callbacks))
 
     def on_train_begin(
         self, model: KerasModel, run: Any, params: Mapping[str, Any]
     ) -> None:
-        """Some callbacks have had `on_train_begin`, others have not."""
+        """Note that some callbacks have had `on_train_begin`, and others have not."""
         everyone = add_last(self)
         if everyone is None:
             return  # somebody calls the hook's callback alone
@@ -93,12 +127,11 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         self._earlier_means = Means()
         self._epochs_left = False
         self._epoch = FitEpoch(length_in(params))
-        items = [unwrapped(each) for each in everyone.callbacks]
         self._saves = FitSaves(
             self._folder,
             run.number,
             run.host.graph_part,
-            guests=[item for item in items if _GUESTS.get(item)],
+            guests=_guests_among(everyone.callbacks),
             backups=self._backups,
             loop=self._loop_document,
         )
@@ -111,7 +144,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         run.wait_for(self)
 
     def on_test_begin(self) -> None:
-        """An evaluation begins."""
+        """Note that an evaluation begins."""
         add_last(self)
 
     # -- called by the first and the last callback of the list, `list_ends` ----------
@@ -154,7 +187,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         self._go_on_with_means()
 
     def _go_on_with_means(self) -> None:
-        """The means of the epoch go on from those that an earlier run had."""
+        """Go on with the means of the epoch that an earlier run had."""
         if self._means is not None and self._earlier_means != Means():
             self._earlier_means = self._means.go_on(self._earlier_means)
 
@@ -168,8 +201,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
 
     def epoch_has_ended(self, epoch: int) -> None:
         """After all callbacks have had the end of an epoch."""
-        last = self._params.get("epochs")
-        self._epochs_left = last is not None and epoch + 1 < last
+        num_epochs = self._params.get("epochs")
+        self._epochs_left = num_epochs is not None and epoch + 1 < num_epochs
         self._epoch.end(epoch)
         self._saves.rewrite()
         if self._run is not None and self._run.has_begun:
@@ -189,7 +222,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         run.note_ended(self)
 
     def all_have_evaluated(self) -> None:
-        """An `evaluate` after the `fit`: the checkpoint of its end gets the events."""
+        """Give the last checkpoint the events of an `evaluate` after the `fit`."""
         if not self._is_over or not self._saves.is_newest:
             return
         if steps_counted(self._model) == self._saves.step:
@@ -208,13 +241,13 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
 
     @property
     def has_saved(self) -> bool:
-        """Whether the last step has a checkpoint."""
+        """Return whether the last step has a checkpoint."""
         return self._run is not None and self._saves.has_checkpoint
 
     def leave(self) -> None:
-        """Takes this listener off the hook."""
-        others = [each for each in self._hook._listeners if each is not self]
-        assign(self._hook, _listeners=others)
+        """Take this listener off the hook."""
+        listeners = [item for item in self._hook._listeners if item is not self]
+        assign(self._hook, _listeners=listeners)
 
     # -- called by the hook, as its listener -----------------------------------------
 
@@ -236,7 +269,8 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
             saver = self._hook._get_saver()
             saver.save(session, self._hook._save_path, global_step=step)
 
-        self._saves.note_written(self._saves.checkpoint(session, path, write), step)
+        graph = self._run.host.graph_part
+        self._saves.note_written(checkpoint_of(graph, session, path, write), step)
 
     def save_session(
         self,
@@ -246,15 +280,13 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         write: Callable[[], Any],
         order: WriteOrder,
     ) -> None:
-        """Saves the model with the state of callbacks, for a hook that does not.
-
-        See `Checkpoint` for `write` and `order`.
-        """
+        """See `SaveKeeper`."""
         write()
         if self._run is None:
             order.release()
         else:
-            checkpoint = self._saves.checkpoint(session, prefix, write, order)
+            graph = self._run.host.graph_part
+            checkpoint = checkpoint_of(graph, session, prefix, write, order)
             self._saves.note_written(checkpoint, step)
 
     # --------------------------------------------------------------------------------
@@ -266,22 +298,22 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
 
     @property
     def _calls_hook(self) -> bool:
-        """Whether this process calls the hook, and so writes its checkpoints."""
-        return any(each is self._hook for each in self._run.hooks)
+        """Return whether this process calls the hook, and so writes its checkpoints."""
+        return any(hook is self._hook for hook in self._run.hooks)
 
     @property
     def _is_over(self) -> bool:
-        """Whether a `fit` has ended, and what runs is an evaluation after it."""
+        """Return whether a `fit` has ended, and what runs is an evaluation after it."""
         return self._rescue is not None and not self._rescue.alive
 
     def _loop_document(self, step: int) -> dict[str, Any]:
-        """What the loop saves at a global step."""
+        """Return what the loop saves at a global step."""
         rate = {} if self._rate is None else self._rate.document()
         means = Means() if self._means is None else self._means.means()
         return self._epoch.document(step, means) | rate
 
     def _end_early(self, *, in_epoch: bool, epochs_left: bool) -> None:
-        """Settles state and checkpoint if what comes is none of a longer run."""
+        """Settle state and checkpoint if what comes is none of a longer run."""
         run = self._run
         if self._saves.is_frozen or run is None or not run.has_begun or run.is_over:
             return
@@ -297,7 +329,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
             self._saves.freeze()
 
     def _save_now(self) -> None:
-        """Saves what the hook would save in its `end`."""
+        """Save what the hook would save in its `end`."""
         hook, host = self._hook, self._run.host
         if not self._calls_hook:
             return

@@ -49,9 +49,8 @@ class HookedRun:
         # Whether a hook, and no callback, has ended the training.
         self.is_stopped: bool = False
         self._monitored: Any = None
-        self._monitored_hooks: list[
-            Any
-        ] = []  # the hooks as `MonitoredSession` has them
+        # The hooks as `MonitoredSession` has them.
+        self._monitored_hooks: list[Any] = []
         self._ended = 0
         self._waited_for: list[Any] = []
         self.loops: ModelLoops = ModelLoops(self)
@@ -59,14 +58,17 @@ class HookedRun:
 
     @classmethod
     def open(cls, model: KerasModel, make_host: MakeHost) -> HookedRun:
-        """Opens a run, which has the model's loops until it is over."""
+        """Open a run, which has the model's loops until it is over."""
         run = cls(model, make_host)
         run.loops.take()
         return run
 
     @classmethod
     def join(cls, model: KerasModel, make_host: MakeHost) -> HookedRun:
-        """The run that waits for the model's next loop; opens one if there is none."""
+        """Return the run that waits for the model's next loop.
+
+        Open one if there is none.
+        """
         run: HookedRun | None = innermost(model)
         if run is not None and run.mode is not None:
             run.leave()  # its native loop has ended, but nobody called `leave`
@@ -76,7 +78,7 @@ class HookedRun:
     def add(
         self, guest: Guest, max_lag: int | None = None, states: FitStates | None = None
     ) -> Any:
-        """Takes a hook into the run; returns what this process calls for it."""
+        """Take a hook into the run; return what this process calls for it."""
         hook = self.host.step_maker.hook_of(guest)
         self.hooks.append(hook)
         if states is not None:
@@ -86,29 +88,29 @@ class HookedRun:
 
     @property
     def is_suspended(self) -> bool:
-        """Whether a loop inside this one has the model."""
+        """Return whether a loop inside this one has the model."""
         return self in suspended()
 
     @staticmethod
     def is_in_suspended_run(hook: Hook) -> bool:
-        """Whether a run that waits for a loop inside it has the hook."""
-        return any(hook is each for run in suspended() for each in run.hooks)
+        """Return whether a run that waits for a loop inside it has the hook."""
+        return any(hook is member for run in suspended() for member in run.hooks)
 
     @staticmethod
     def is_elsewhere(model: KerasModel) -> bool:
-        """Whether hooks are in a loop of the model that goes on in another thread."""
+        """Return whether hooks are in a loop of the model in another thread."""
         run = innermost(model)
         return run is not None and run.loops.is_elsewhere()
 
     def note_begin(self, mode: str) -> None:
-        """The native loop begins: `train`, `test` or `predict`."""
+        """Note that the native loop begins: `train`, `test` or `predict`."""
         self.mode = mode
         self.loops.note_begin()
 
     @property
     def guests(self) -> list[Guest]:
         """The records of the users' hooks that this process calls."""
-        called = [each for each in self.hooks if not isinstance(each, SkippedHook)]
+        called = [hook for hook in self.hooks if not isinstance(hook, SkippedHook)]
         return [record_of(hook) for hook in called]
 
     @property
@@ -117,11 +119,11 @@ class HookedRun:
 
     @property
     def waits(self) -> bool:
-        """Whether the run goes on and its hooks have had no event yet."""
+        """Return whether the run goes on and its hooks have had no event yet."""
         return not self.has_begun and not self.is_over
 
     def call(self, *args: object) -> Any:
-        """What the native loop calls for every step."""
+        """Return what the native loop calls for every step."""
         try:
             maker = self.host.step_maker
             if maker.is_without_hooks:
@@ -131,7 +133,7 @@ class HookedRun:
             raise e.error from None
 
     def _make_with_hooks(self, args: Arguments) -> Any:
-        """Makes a native step as one run of the `MonitoredSession`."""
+        """Make a native step as one run of the `MonitoredSession`."""
         maker = self.host.step_maker
         maker.prepare(args)
         try:
@@ -155,7 +157,7 @@ class HookedRun:
             raise
 
     def run_with_hooks(self) -> tuple[Any, bool]:
-        """Gives the hooks the events of the host's step; returns whether one stops."""
+        """Give the hooks the events of the host's step; return whether one stops."""
         self.settle()
         with self.host.graph_part.calling_hooks():
             try:
@@ -171,29 +173,29 @@ class HookedRun:
             return outputs, bool(self._monitored.should_stop())
 
     def settle(self) -> None:
-        """Tells the states that all guests have had the events of the last step."""
-        for each in self.states:
-            each.before_step()
+        """Tell the states that all guests have had the events of the last step."""
+        for state in self.states:
+            state.before_step()
 
     def stop(self) -> None:
-        """Makes this step the last one of the native loop: a hook has asked for it."""
+        """Make this step the last one of the native loop: a hook has asked for it."""
         self.note_stop()
         self.host.step_maker.stop()
 
     def note_stop(self) -> None:
-        """The training ends after this step, not by a callback."""
+        """Note that the training ends after this step, not by a callback."""
         if not getattr(self.model, "stop_training", False):
             self.is_stopped = True
 
     @staticmethod
     def note_stop_of(model: KerasModel) -> None:
-        """The training of a model ends after this step, by a hook elsewhere."""
+        """Note that a hook elsewhere ends the training of a model after this step."""
         run = innermost(model)
         if run is not None:
             run.note_stop()
 
     def _start(self) -> None:
-        """Makes the step, then `begin` and `after_create_session`."""
+        """Make the step, then `begin` and `after_create_session`."""
         graph, session, maker = self.host
         global_step = maker.open()
         for guest in self.guests:
@@ -208,7 +210,7 @@ class HookedRun:
             raise not_the_end_of_data(e) from e
 
     def end(self, hook: Hook) -> None:
-        """The `end` of one hook, after a clean finish."""
+        """Call the `end` of one hook, after a clean finish."""
         self.host.step_maker.flush()
         if self._monitored is None or self.is_over:
             return
@@ -221,11 +223,11 @@ class HookedRun:
         self.note_ended(hook)
 
     def wait_for(self, member: Any) -> None:
-        """The run stays open until `note_ended` is called with this member too."""
+        """Keep the run open until `note_ended` is called with this member too."""
         self._waited_for.append(member)
 
     def note_ended(self, member: Any) -> None:
-        """A hook or another member has had its last event; the last one ends it all."""
+        """Note that a member has had its last event; the last one ends it all."""
         if self._monitored is None or self.is_over:
             return
         self._ended += 1
@@ -241,7 +243,7 @@ class HookedRun:
             self.leave()
 
     def fail(self) -> None:
-        """Closes the session in the handler of an exception, without any `end`."""
+        """Close the session in the handler of an exception, without any `end`."""
         if self.is_over:
             return
         graph, session, maker = self.host
@@ -256,13 +258,13 @@ class HookedRun:
             self.leave()
 
     def leave(self) -> None:
-        """Gives the model its own methods back: the run is over."""
+        """Give the model its own methods back: the run is over."""
         if self.is_over:
             return
         self.is_over = True
         self.loops.give_back()
-        for each in self.states:
-            each.leave()
+        for state in self.states:
+            state.leave()
 
 
 # Puts the host of a run together.

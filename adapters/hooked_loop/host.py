@@ -30,28 +30,28 @@ class GraphPart(abc.ABC):
 
     @abc.abstractmethod
     def values(self) -> ModelValues:
-        """What a checkpoint of the model holds of it now."""
+        """Return what a checkpoint of the model holds of it now."""
 
     @property
     def can_be_read(self) -> bool:
-        """Whether `values` and `step_number` can be asked for at this moment."""
+        """Return whether `values` and `step_number` can be asked for at this moment."""
         return True
 
     @abc.abstractmethod
     def calling_hooks(self) -> Context:
-        """A context in which methods of hooks are called."""
+        """Return a context in which methods of hooks are called."""
 
     def remember(self) -> None:  # noqa: B027 - most loops keep nothing
-        """Keeps what the model's next run needs, after a clean finish."""
+        """Keep what the model's next run needs, after a clean finish."""
 
     def suspend(self) -> None:  # noqa: B027
-        """A loop inside this one takes the model."""
+        """Let a loop inside this one take the model."""
 
     def resume(self) -> None:  # noqa: B027
-        """The loop inside has ended; undoes `suspend`."""
+        """Undo `suspend`: the loop inside has ended."""
 
     def leave(self) -> None:  # noqa: B027
-        """The run is over."""
+        """Note that the run is over."""
 
 
 class SessionPart(abc.ABC):
@@ -61,81 +61,90 @@ class SessionPart(abc.ABC):
 
     @abc.abstractmethod
     def create_session(self) -> Session:
-        """Makes and prepares a session; called again in each recovery."""
+        """Make and prepare a session; called again in each recovery."""
 
     def end(self, hook: Hook) -> None:
-        """Calls the `end` of a hook, after a clean finish."""
+        """Call the `end` of a hook, after a clean finish."""
         hook.end(self.current)
 
 
 class StepMaker(abc.ABC):
     """Makes the steps of a native loop, and lets a stop reach it."""
 
-    function: Any = None  # its `run` is the native step, for profiles
-    # Whether the step met the end of the data: its error is the native loop's.
-    data_ended: bool = False
-    # Whether `make_without_hooks` makes the next step: hooks hear of it late, or never.
-    is_without_hooks: bool = False
+    @property
+    def function(self) -> Any:
+        """The function whose `run` is the native step, for profiles; None for none."""
+        return None
+
+    @property
+    @abc.abstractmethod
+    def data_ended(self) -> bool:
+        """Return whether the step met the end of the data, an error of the loop."""
+
+    @property
+    def is_without_hooks(self) -> bool:
+        """Return whether `make_without_hooks` makes the next step."""
+        return False
 
     def install(self) -> None:  # noqa: B027 - a v1 graph is known in `begin` only
-        """Takes the model for the run, which opens."""
+        """Take the model for the run, which opens."""
 
     # -- who takes part --------------------------------------------------------------
 
     def hook_of(self, guest: Guest) -> Any:
-        """The hook that this process calls for a guest."""
+        """Return the hook that this process calls for a guest."""
         return guest.item
 
     def add_callback(self, max_lag: int | None) -> None:  # noqa: B027
-        """A callback takes part; it wants its events at most `max_lag` steps late."""
+        """Add a callback that wants its events at most `max_lag` steps late."""
 
     def monitored_hooks(self, hooks: Sequence[Hook]) -> list[Hook]:
-        """The hooks as `MonitoredSession` gets them."""
+        """Return the hooks as `MonitoredSession` gets them."""
         return [HookWithoutEnd(hook) for hook in hooks]
 
     # -- a step, in the order of its calls -------------------------------------------
 
     def begin(self, mode: str) -> None:  # noqa: B027 - most loops show it themselves
-        """Called in `on_<mode>_begin` of callbacks."""
+        """Act in `on_<mode>_begin` of callbacks."""
 
     def make_without_hooks(self, args: Arguments) -> Any:
-        """Makes a step where `is_without_hooks` is true, without waiting for hooks."""
+        """Make a step where `is_without_hooks` is true, without waiting for hooks."""
         raise NotImplementedError
 
     @abc.abstractmethod
     def prepare(self, args: Arguments) -> None:
-        """Takes what the native loop passes to its step; nothing runs yet."""
+        """Take what the native loop passes to its step; nothing runs yet."""
 
     @abc.abstractmethod
     def open(self) -> int:
-        """Makes the graph on which hooks `begin`; returns the global step."""
+        """Make the graph on which hooks `begin`; return the global step."""
 
     @abc.abstractmethod
     def run(self, monitored: Any) -> Any:
-        """Makes the prepared step in one `run`; returns what the native loop gets."""
+        """Make the prepared step in one `run`; return what the native loop gets."""
 
     @abc.abstractmethod
     def stop(self) -> None:
-        """Makes this step the last one of the native loop."""
+        """Make this step the last one of the native loop."""
 
     @abc.abstractmethod
     def stopped_by(self, error: BaseException) -> Any:
-        """What the native loop gets from a step that a hook has ended by an error.
+        """Return what the native loop gets from a step that a hook's error ended.
 
         Where nothing else ends the native loop, this raises `error`.
         """
 
     def flush(self) -> None:  # noqa: B027 - most loops hold nothing back
-        """Delivers events that are held back; called before the first `end`."""
+        """Deliver events that are held back; called before the first `end`."""
 
     def failing(self) -> Context:
-        """A context in which the session is closed after a failure."""
+        """Return a context in which the session is closed after a failure."""
         return contextlib.nullcontext()
 
     # -- the model -------------------------------------------------------------------
 
     def means_of(self, model: KerasModel) -> EpochMeans | None:
-        """Who keeps the means of the epoch; None if no later run can go on from them.
+        """Return who keeps the means of the epoch, if a later run can go on from them.
 
         Args:
           model: the model that the native loop trains.
@@ -144,15 +153,15 @@ class StepMaker(abc.ABC):
 
     @abc.abstractmethod
     def suspend(self) -> None:
-        """Leaves the model to a loop inside this one."""
+        """Leave the model to a loop inside this one."""
 
     @abc.abstractmethod
     def resume(self) -> None:
-        """The loop inside has ended; undoes `suspend`."""
+        """Undo `suspend`: the loop inside has ended."""
 
     @abc.abstractmethod
     def leave(self) -> None:
-        """Gives the model its own methods back and drops what the run held."""
+        """Give the model its own methods back and drop what the run held."""
 
 
 class LoopHost(NamedTuple):
@@ -163,16 +172,16 @@ class LoopHost(NamedTuple):
     step_maker: StepMaker
 
     def suspend(self) -> None:
-        """A loop inside this one takes the model."""
+        """Let a loop inside this one take the model."""
         self.graph_part.suspend()
         self.step_maker.suspend()
 
     def resume(self) -> None:
-        """The loop inside has ended; undoes `suspend`."""
+        """Undo `suspend`: the loop inside has ended."""
         self.graph_part.resume()
         self.step_maker.resume()
 
     def leave(self) -> None:
-        """The run is over."""
+        """Note that the run is over."""
         self.step_maker.leave()
         self.graph_part.leave()

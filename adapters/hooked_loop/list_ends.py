@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any, Protocol
 
-from hookbridge.adapters.guests.any_flavour import AnyFlavour
+from hookbridge.adapters.guests.any_flavour import Inserted
 from hookbridge.adapters.guests.guest_record import unwrapped
 from hookbridge.ground import compat
 from hookbridge.ground.patching import assign
@@ -42,11 +42,8 @@ class ListObserver(Protocol):
         """After `on_test_end`."""
 
 
-class _End(AnyFlavour):
-    """A callback that tells a observer."""
-
-    _supports_tf_logs = True
-    _chief_worker_only = False
+class _End(Inserted):
+    """A callback that tells an observer."""
 
     def __init__(self, observer: ListObserver, everyone: Any) -> None:
         self.observer = observer
@@ -59,7 +56,7 @@ class _Before(_End):
     def on_train_begin(self, logs: Any = None) -> None:
         everyone = self._everyone()
         if everyone is not None:
-            items = [unwrapped(each) for each in everyone.callbacks]
+            items = [unwrapped(callback) for callback in everyone.callbacks]
             self.observer.none_has_begun(items)
 
 
@@ -106,15 +103,21 @@ def _put_first(everyone: Any, callback: Any) -> None:
     assign(everyone, callbacks=[callback, *everyone.callbacks])
 
 
-def add_first(observer: ListObserver) -> None:
-    """Puts a first callback into the `CallbackList` that sets its model now."""
+def add_first(observer: ListObserver) -> Any:
+    """Put a first callback into the `CallbackList` that sets its model; return it.
+
+    None if somebody calls a callback alone.
+    """
     names = compat.running_locals("callback_list")
-    if names is not None:
-        _put_first(names["self"], _Before(observer, names["self"]))
+    if names is None:
+        return None
+    everyone = names["self"]
+    _put_first(everyone, _Before(observer, everyone))
+    return everyone
 
 
 def add_last(observer: ListObserver) -> Any:
-    """Puts a last callback into the `CallbackList` that begins now; returns the list.
+    """Put a last callback into the `CallbackList` that begins now; return the list.
 
     None if somebody calls a callback alone.
     """
@@ -123,8 +126,8 @@ def add_last(observer: ListObserver) -> Any:
         return None
     everyone = names["self"]
     if not any(
-        isinstance(each, _Last) and each.observer is observer
-        for each in map(unwrapped, everyone.callbacks)
+        isinstance(callback, _Last) and callback.observer is observer
+        for callback in map(unwrapped, everyone.callbacks)
     ):
         everyone.callbacks.append(_Last(observer, everyone))
     return everyone

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import threading
-import weakref
 from collections.abc import Iterator
 from typing import Any, Protocol
 
@@ -12,6 +11,7 @@ from hookbridge import errors
 from hookbridge.adapters.hooked_loop.host import LoopHost
 from hookbridge.adapters.hooked_loop.modes import STARTERS, is_running
 from hookbridge.ground import compat
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.ground.protocols import AnyFunction, KerasModel
 
@@ -25,22 +25,23 @@ class LoopRun(Protocol):
     host: LoopHost
 
     def leave(self) -> None:
-        """The run is over."""
+        """Note that the run is over."""
 
 
-# Model -> the innermost of the nested runs that have its loops, pending or going on.
-_INNERMOST: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
-_SUSPENDED: list[Any] = []  # the runs that wait for a loop inside them
+# The innermost of the nested runs that have the loops, pending or going on.
+_INNERMOST = Fact[Any]("model", "run")
+# The runs that wait for a loop inside them.
+_SUSPENDED = Fact[list[Any]]("model", "runs that wait")
 
 
 def innermost(model: KerasModel) -> Any:
-    """The run that has the model's loops, or None."""
+    """Return the run that has the model's loops, or None."""
     return _INNERMOST.get(model)
 
 
 def suspended() -> tuple[Any, ...]:
-    """The runs that wait for a loop inside them, of whatever models."""
-    return tuple(_SUSPENDED)
+    """Return the runs that wait for a loop inside them, of whatever models."""
+    return tuple(run for runs in _SUSPENDED.values() for run in runs)
 
 
 class ModelLoops:
@@ -66,32 +67,32 @@ class ModelLoops:
 
     def take(self) -> None:
         """From now on the run has the loops; its host is installed."""
-        _INNERMOST[self._model] = self._run
+        _INNERMOST.put(self._model, self._run)
         self._run.host.step_maker.install()
         self._starters.install()
 
     def note_begin(self) -> None:
-        """The native loop of the run begins."""
+        """Note that the native loop of the run begins."""
         self._thread = threading.get_ident()
         self._is_in_loop = is_running(self._model, self._thread)
 
     def is_elsewhere(self) -> bool:
-        """Whether the native loop of the run goes on in another thread."""
+        """Return whether the native loop of the run goes on in another thread."""
         is_here = threading.get_ident() == self._thread
         return (
             self._is_in_loop and not is_here and is_running(self._model, self._thread)
         )
 
     def give_back(self) -> None:
-        """The run is over: the model has its own methods again."""
+        """Give the model its own methods again: the run is over."""
         self._starters.remove()
         self._run.host.leave()
         if _INNERMOST.get(self._model) is self._run:
-            del _INNERMOST[self._model]
+            _INNERMOST.pop(self._model)
 
     @contextlib.contextmanager
     def making_step(self) -> Iterator[None]:
-        """A context in which the model's own loops are the step, not loops inside."""
+        """Let the model's own loops be the step, not loops inside, in a context."""
         self._is_making_step, before = True, self._is_making_step
         try:
             yield
@@ -99,7 +100,7 @@ class ModelLoops:
             self._is_making_step = before
 
     def _starter(self, name: str) -> AnyFunction:
-        """A replacement for a model method that starts a loop or a step."""
+        """Return a replacement for a model method that starts a loop or a step."""
         run, model, original = self._run, self._model, getattr(self._model, name)
 
         def start(*args: object, **kwargs: object) -> Any:
@@ -124,7 +125,7 @@ class ModelLoops:
         return start
 
     def _check_beside(self, name: str) -> None:
-        """Refuses a loop of another thread that would make the steps of the run."""
+        """Refuse a loop of another thread that would make the steps of the run."""
         if STARTERS[name] != self._run.mode:
             return
         raise errors.RefusedError(
@@ -138,20 +139,21 @@ class ModelLoops:
 
     @contextlib.contextmanager
     def _left_to_another(self) -> Iterator[None]:
-        """Leaves the model to a loop inside of the run, which may have hooks too."""
+        """Leave the model to a loop inside of the run, which may have hooks too."""
         run, model = self._run, self._model
         run.host.suspend()
         self._starters.remove()
-        _INNERMOST.pop(model, None)
-        _SUSPENDED.append(run)
+        _INNERMOST.pop(model)
+        waiting = _SUSPENDED.get_or_put(model, list)
+        waiting.append(run)
         try:
             yield
         finally:
-            _SUSPENDED.remove(run)
+            waiting.remove(run)
             inner = _INNERMOST.get(model)
             if inner is not None:
                 inner.leave()
             if not run.is_over:
-                _INNERMOST[model] = run
+                _INNERMOST.put(model, run)
                 self._starters.install()
                 run.host.resume()

@@ -27,31 +27,31 @@ class ModelValues:
         )
 
 
-def _are_equal(one: Any, other: Any) -> bool:
-    """Whether two values are the same, NaN at the same places included."""
-    one, other = np.asarray(one), np.asarray(other)
-    if np.array_equal(one, other):
+def _are_equal(value: Any, other_value: Any) -> bool:
+    """Return whether two values are the same, NaN at the same places included."""
+    a, b = np.asarray(value), np.asarray(other_value)
+    if np.array_equal(a, b):
         return True
-    return one.dtype.kind in "fc" and np.array_equal(one, other, equal_nan=True)
+    return a.dtype.kind in "fc" and np.array_equal(a, b, equal_nan=True)
 
 
 def snapshot(model: KerasModel) -> Callable[[], None]:
-    """Returns a function that sets the model's variables back to what they are now.
+    """Return a function that sets the model's variables back to what they are now.
 
     Those of its optimizers belong to them. Metrics are left as they are: Keras begins
     them anew with each epoch.
     """
-    kept = [v for v in variables.model_variables(model) if not v.local]
-    own = [v.eager for v in kept if not v.is_aggregated]
+    lasting = [v for v in variables.model_variables(model) if not v.local]
+    saved = [v.eager for v in lasting if not v.is_aggregated]
     if not tf.executing_eagerly():
         backend: Any = keras_behind(model).backend
-        before = backend.batch_get_value(own)
-        return lambda: backend.batch_set_value(list(zip(own, before, strict=True)))
-    firsts = [variables.components(each)[0] for each in own]
+        before = backend.batch_get_value(saved)
+        return lambda: backend.batch_set_value(list(zip(saved, before, strict=True)))
+    firsts = [variables.components(variable)[0] for variable in saved]
     values = [first.numpy() for first in firsts]
 
     def go_back() -> None:
-        for variable, first, value in zip(own, firsts, values, strict=True):
+        for variable, first, value in zip(saved, firsts, values, strict=True):
             if not np.array_equal(first.numpy(), value):
                 variable.assign(value)
 

@@ -42,14 +42,15 @@ MODES = (TRAIN, TEST, PREDICT)
 
 
 def is_running(model: KerasModel, thread: int) -> bool:
-    """Whether a thread, by its identifier, runs inside a loop of `model`."""
+    """Return whether a thread, by its identifier, runs inside a loop of `model`."""
     # The stack frames are searched, since a loop that ends by an exception tells
     # nobody. Only methods count: a user's function may be called `fit` too.
     frame = sys._current_frames().get(thread)
     try:
         return frame is not None and any(
-            each.f_code.co_name in MODEL_LOOPS and each.f_locals.get("self") is model
-            for each, _ in traceback.walk_stack(frame)
+            caller.f_code.co_name in MODEL_LOOPS
+            and caller.f_locals.get("self") is model
+            for caller, _ in traceback.walk_stack(frame)
         )
     finally:
         # It is this call itself, if it is the thread's own: the circle would keep all

@@ -55,7 +55,7 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         return request
 
     def _check(self, request: Any) -> None:
-        """Refuses what is no `SessionRunArgs`, by the words of a TF session."""
+        """Refuse what is no `SessionRunArgs`, by the words of a TF session."""
         kind = type(request).__name__
         if request is not None and not hasattr(request, "fetches"):
             raise errors.RunArgumentsError(
@@ -71,7 +71,7 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             )
 
     def begin(self) -> None:
-        """Begins the hook and checks that its tensors are of the run's graph."""
+        """Begin the hook and check that its tensors are of the run's graph."""
         hook, graph = self._hook, tf.compat.v1.get_default_graph()
         if isinstance(hook, InBegin):
             refusals.check_hook(hook.make(), graph)
@@ -87,7 +87,7 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 def with_hook(
     error: errors.HookBridgeError, members: Sequence[Any], session: Session
 ) -> errors.HookBridgeError:
-    """The error of bad fetches or feeds, with the hook that wanted them."""
+    """Return the error of bad fetches or feeds, with the hook that wanted them."""
     takes = getattr(session, "takes", None)
     for member in members:
         if isinstance(member, HookWithoutEnd) and takes and not takes(member.request):
@@ -129,13 +129,13 @@ class LaterStop(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 def scaffold_of(hooks: Sequence[Any]) -> Any:
-    """The scaffold of the first hook that has one, or None."""
+    """Return the scaffold of the first hook that has one, or None."""
     items = (getattr(hook, "_scaffold", None) for hook in hooks)
     return next((s for s in items if isinstance(s, tf.compat.v1.train.Scaffold)), None)
 
 
 def not_the_end_of_data(error: BaseException) -> errors.LiveSessionError:
-    """The error to raise in place of a hook's error that Keras would swallow."""
+    """Return the error to raise in place of a hook's error that Keras would swallow."""
     result = errors.LiveSessionError(
         f"A hook raised {type(error).__name__}: {error}. In a MonitoredSession it "
         "escapes the loop, but Keras would take it for the end of the data, so it "

@@ -59,14 +59,14 @@ REFUSED_HOOKS: dict[str, tuple[str, str]] = {
 
 
 def check_hook(hook: Hook, graph: Graph | None = None) -> None:
-    """Refuses a hook that `fit` can never host."""
+    """Refuse a hook that `fit` can never host."""
     check_class(hook, REFUSED_HOOKS, "in `Model.fit`", see="hook in fit")
     if graph is not None or tf.compat.v1.executing_eagerly_outside_functions():
         check_graph(hook, graph)
 
 
 def check_backend(hook: Hook, flavours: Sequence[Any]) -> None:
-    """Refuses a hook if no Keras, of several, computes with TensorFlow."""
+    """Refuse a hook if no Keras, of several, computes with TensorFlow."""
     backends = {compat.keras_backend(keras): keras for keras in flavours}
     if "tensorflow" not in backends:
         raise errors.RefusedError(
@@ -85,7 +85,7 @@ def check_class(
     where: str,
     see: str = "hook in fit",
 ) -> None:
-    """Refuses a hook whose class or base class is in a table: TensorFlow's or ours."""
+    """Refuse a hook whose class or base class is in a table: TensorFlow's or ours."""
     for cls in type(hook).__mro__:
         if cls.__name__ in table and cls.__module__.startswith(
             ("tensorflow", "hookbridge")
@@ -99,7 +99,7 @@ def check_class(
 
 
 def check_graph(hook: Hook, graph: Graph | None = None) -> None:
-    """Refuses a hook that holds tensors or ops of the user's own graph."""
+    """Refuse a hook that holds tensors or ops of the user's own graph."""
     # `graph` is the live graph, after `begin`. Without it, an element passes if its
     # graph has had a session: an earlier loop may have left it, and `begin` replaces
     # it.
@@ -118,14 +118,14 @@ def check_graph(hook: Hook, graph: Graph | None = None) -> None:
 
 
 def _has_had_a_session(graph: Graph) -> bool:
-    """Whether a `MonitoredSession` has run on a graph: it leaves its ready op there."""
+    """Return whether a `MonitoredSession` has run on a graph, by its ready op."""
     return isinstance(graph, tf.Graph) and (
         graph.finalized or bool(graph.get_collection(tf.compat.v1.GraphKeys.READY_OP))
     )
 
 
 def _elements(hook: Hook) -> Iterator[tuple[str, Any, Any]]:
-    """What a hook's attributes, and containers there, have that can be fetched.
+    """Yield what a hook's attributes, and containers there, have that can be fetched.
 
     Yields the attribute, the element and its graph, None for a symbolic tensor.
     """
@@ -146,7 +146,7 @@ def _elements(hook: Hook) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _graph_of(item: Any) -> Any:
-    """The graph of a tensor, operation or variable; None if it is of none."""
+    """Return the graph of a tensor, operation or variable; None if it is of none."""
     if hasattr(item, "_as_graph_element") or isinstance(
         item, (tf.Tensor, tf.Operation)
     ):
@@ -157,7 +157,7 @@ def _graph_of(item: Any) -> Any:
 
 
 def _fetched_parts(item: object) -> list[Any]:
-    """What `Session.run(item)` would look for in its graph."""
+    """Return what `Session.run(item)` would look for in its graph."""
     recorder = _Seen()
     with recorder.as_default(), contextlib.suppress(TypeError):
         compat.private("FetchMapper").for_fetch(item)
@@ -177,7 +177,7 @@ class _Seen(tf.Graph):  # type: ignore[misc]
 
 
 def check_start(guest: Guest, global_step: int) -> None:
-    """Refuses a hook that cannot do its work from the first step on."""
+    """Refuse a hook that cannot do its work from the first step on."""
     written.check_files(guest, [guest])
     wait = getattr(guest.item, "_wait_until_step", 0)
     if guest.name == "GlobalStepWaiterHook" and wait > global_step:

@@ -20,7 +20,7 @@ _COMPUTED = ("_current_learning_rate",)
 
 
 def tf_variable(variable: Any) -> Any:
-    """Returns the `tf.Variable` of a Keras 3 variable; other objects as they are."""
+    """Return the `tf.Variable` of a Keras 3 variable; other objects as they are."""
     # A distributed variable looks for attributes in its value, and may compute it
     # with all other processes.
     if isinstance(variable, tf.Variable):
@@ -30,34 +30,34 @@ def tf_variable(variable: Any) -> Any:
 
 
 def as_int(value: Any) -> int:
-    """Returns a number or the value of a scalar variable, distributed ones included."""
+    """Return a number or the value of a scalar variable, distributed ones included."""
     value = tf_variable(value)
     return int(value.numpy() if hasattr(value, "numpy") else value)
 
 
 def is_in_graph(variable: tf.Variable) -> bool:
-    """Tells whether a variable is one of a v1 graph, with its value in a session."""
+    """Tell whether a variable is one of a v1 graph, with its value in a session."""
     return isinstance(getattr(variable, "graph", None), tf.Graph)
 
 
 def optimizer_of(model: KerasModel) -> Any:
-    """Returns the optimizer that the model has now; None without one."""
+    """Return the optimizer that the model has now; None without one."""
     return getattr(model, "optimizer", None)
 
 
 def name_of(optimizer: Any) -> str:
-    """Returns the name that begins the names of an optimizer's variables."""
+    """Return the name that begins the names of an optimizer's variables."""
     name = getattr(optimizer, "name", None) or getattr(optimizer, "_name", None)
     return str(name or "optimizer")
 
 
 def unwrapped(optimizer: Any) -> Any:
-    """Returns the optimizer that updates variables, inside one that scales the loss."""
+    """Return the optimizer that updates variables, inside one that scales the loss."""
     return getattr(optimizer, "inner_optimizer", optimizer)
 
 
 def _rate(optimizer: Any) -> Any:
-    """Returns what an optimizer has as its rate: a variable, a schedule, or None."""
+    """Return what an optimizer has as its rate: a variable, a schedule, or None."""
     inner = unwrapped(optimizer)
     rate = getattr(inner, "_learning_rate", None)
     if rate is None and hasattr(inner, "_hyper"):  # optimizers of Keras <= 2.10
@@ -66,7 +66,7 @@ def _rate(optimizer: Any) -> Any:
 
 
 def learning_rate_variable(optimizer: Any) -> Any:
-    """Returns the `tf.Variable` of a constant learning rate; None for a schedule."""
+    """Return the `tf.Variable` of a constant learning rate; None for a schedule."""
     rate, inner = _rate(optimizer), unwrapped(optimizer)
     if not isinstance(rate, tf.Variable):
         return None
@@ -74,30 +74,45 @@ def learning_rate_variable(optimizer: Any) -> Any:
     return rate if hasattr(inner, "learning_rate") or hasattr(inner, "lr") else None
 
 
+def constant_rate(optimizer: Any) -> Any:
+    """Return the variable that is the rate of every step; None if there is none."""
+    is_changed = decay_of(optimizer) > 0.0
+    return None if is_changed else learning_rate_variable(optimizer)
+
+
 def scheduled_rate(optimizer: Any) -> Any:
-    """Returns what a schedule gives for the next step; None without a schedule."""
-    schedule = _rate(optimizer)
-    if isinstance(schedule, tf.Variable) or not callable(schedule):
+    """Return what a schedule or a decay gives for the next step; None without one."""
+    rate, decay = _rate(optimizer), decay_of(optimizer)
+    is_schedule = callable(rate) and not isinstance(rate, tf.Variable)
+    if rate is None or not (is_schedule or decay > 0.0):
         return None
-    return tf.cast(schedule(tf_variable(counter_of(optimizer))), tf.float32)
+    step = tf_variable(counter_of(optimizer))
+    value = tf.cast(rate(step) if is_schedule else rate, tf.float32)
+    return value / (1.0 + decay * tf.cast(step, tf.float32))
+
+
+def decay_of(optimizer: Any) -> float:
+    """Return the `decay` of optimizers of Keras <= 2.10, which no variable shows."""
+    return float(getattr(unwrapped(optimizer), "_initial_decay", 0.0))
 
 
 def rate_of_next_step(optimizer: Any) -> Any:
-    """Returns the value of the rate, constant or of a schedule; None without one."""
-    variable = learning_rate_variable(optimizer)
+    """Return the value of the rate, constant or of a schedule; None without one."""
+    variable = constant_rate(optimizer)
     return scheduled_rate(optimizer) if variable is None else variable.read_value()
 
 
 def updating_by(optimizer: Any, rate: Any) -> contextlib.AbstractContextManager[None]:
-    """Returns a context in which updates take `rate` in the place of the schedule's."""
+    """Return a context in which updates take `rate` in the place of the schedule's."""
     inner = unwrapped(optimizer)
     if hasattr(inner, "_learning_rate"):
         return patching.patched(inner, _learning_rate=rate)
-    return patching.patched(inner, _hyper={**inner._hyper, "learning_rate": rate})
+    hyper = {**inner._hyper, "learning_rate": rate}
+    return patching.patched(inner, _hyper=hyper, _initial_decay=0.0)
 
 
 def counter_of(optimizer: Any) -> Any:
-    """Returns the variable that counts the steps of an optimizer; None without one.
+    """Return the variable that counts the steps of an optimizer; None without one.
 
     With gradient accumulation, the public `iterations` of Keras 3 counts updates. Its
     schedules read the number of steps, which only `_iterations` has.
@@ -117,7 +132,7 @@ def made_counter_of(optimizer: Any) -> Any:
 
 
 def steps_counted(model: KerasModel) -> int:
-    """Returns how many steps the model's optimizer has counted."""
+    """Return how many steps the model's optimizer has counted."""
     counter = counter_of(optimizer_of(model))
     if counter is None:
         return 0
@@ -127,7 +142,7 @@ def steps_counted(model: KerasModel) -> int:
 
 
 def loss_scale(optimizer: Any) -> Any:
-    """Returns the number by which Keras 3 divides gradients; None if it does not."""
+    """Return the number by which Keras 3 divides gradients; None if it does not."""
     # Keras 2 gives its optimizers gradients without the scale of the loss.
     scale = getattr(optimizer, "dynamic_scale", None)
     if scale is not None:
@@ -136,7 +151,7 @@ def loss_scale(optimizer: Any) -> Any:
 
 
 def build(model: KerasModel) -> None:
-    """Makes the slots of the model's optimizer that its first update would make."""
+    """Make the slots of the model's optimizer that its first update would make."""
     optimizer = optimizer_of(model)
     if not tf.executing_eagerly() and hasattr(model, "_make_train_function"):
         if optimizer is not None:
@@ -153,19 +168,19 @@ def build(model: KerasModel) -> None:
 
 
 def optimizers_of(model: KerasModel) -> list[tuple[str, Any]]:
-    """Returns the optimizers of a model with their names, without those in others."""
+    """Return the optimizers of a model with their names, without those in others."""
     optimizer = optimizer_of(model)
     # Those of a GAN, say, are attributes that only its own `train_step` knows.
-    others = [
+    in_attributes = [
         (name, value)
         for name, value in vars(model).items()
         if hasattr(value, "apply_gradients")
     ]
-    return [(name_of(optimizer), optimizer), *others]
+    return [(name_of(optimizer), optimizer), *in_attributes]
 
 
 def learning_rates(model: KerasModel) -> list[Any]:
-    """Returns the variables of the constant rates that a step of the model may read."""
+    """Return the variables of the constant rates that a step of the model may read."""
     optimizers = [optimizer for _, optimizer in optimizers_of(model)]
     for optimizer in list(optimizers):
         optimizers += getattr(optimizer, "optimizers", ())
@@ -174,7 +189,7 @@ def learning_rates(model: KerasModel) -> list[Any]:
 
 
 def unread_slots(optimizer: Any) -> list[Any]:
-    """Returns the slots that an optimizer makes and does not use."""
+    """Return the slots that an optimizer makes and does not use."""
     inner = unwrapped(optimizer)
     momentums = getattr(inner, "momentums", ())
     if type(inner).__name__ != "SGD" or not momentums:
@@ -185,7 +200,7 @@ def unread_slots(optimizer: Any) -> list[Any]:
 
 
 def variables_of(optimizer: Any) -> list[Any]:
-    """Returns all that an optimizer's next updates depend on, its rate included.
+    """Return all that an optimizer's next updates depend on, its rate included.
 
     That is more than `optimizer.variables`: Nadam of Keras 2 has a product and a scaled
     optimizer of Keras 2 has the scale in variables that are not listed there.

@@ -9,24 +9,26 @@ from hookbridge.ground.protocols import KerasModel
 
 
 def layers_of(model: KerasModel) -> list[Any]:
-    """Returns the layers of a model at every depth, without the model itself."""
+    """Return the layers of a model at every depth, without the model itself."""
     flatten = getattr(model, "_flatten_layers", None)
     layers = flatten() if callable(flatten) else getattr(model, "layers", ())
     return [layer for layer in layers if layer is not model]
 
 
 def output_names(model: KerasModel) -> list[str]:
-    """Returns the model's names of its outputs; none if it does not name them."""
+    """Return the model's names of its outputs; none if it does not name them."""
     return [str(name) for name in getattr(model, "output_names", None) or ()]
 
 
 def steps_per_execution_variable(model: KerasModel) -> Any:
-    """Returns what holds the number of steps of a call: Keras 2 has a variable."""
-    own = getattr(model, "_steps_per_execution", None)
-    return getattr(model, "steps_per_execution", None) if own is None else own
+    """Return what holds the number of steps of a call: Keras 2 has a variable."""
+    of_keras2 = getattr(model, "_steps_per_execution", None)
+    if of_keras2 is not None:
+        return of_keras2
+    return getattr(model, "steps_per_execution", None)
 
 
 def steps_per_execution(model: KerasModel) -> int:
-    """Returns how many steps a call of the model's function makes."""
+    """Return how many steps a call of the model's function makes."""
     steps = steps_per_execution_variable(model)
     return 1 if steps is None else as_int(steps)

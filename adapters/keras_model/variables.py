@@ -59,31 +59,31 @@ class ModelVariable:
         return host_variable(lambda: tf.zeros(first.shape, first.dtype))
 
     def gather(self) -> None:
-        """Computes the value of an aggregated variable before it is read."""
+        """Compute the value of an aggregated variable before it is read."""
         with self.eager.distribute_strategy.scope():
             value = self.eager.read_value()
         self._copy.assign(value)
 
     def spread(self) -> None:
-        """Copies a written value to all replicas."""
+        """Copy a written value to all replicas."""
         if self.is_aggregated:
             with self.eager.distribute_strategy.scope():
                 self.eager.assign(self._copy.read_value())
             return
-        first, *others = components(self.eager)
-        for other in others:
-            other.assign(first.read_value())
+        first, *replicas = components(self.eager)
+        for replica in replicas:
+            replica.assign(first.read_value())
 
 
 def host_variable(value: Callable[[], Any], name: str | None = None) -> Any:
-    """Makes an eager variable that is one value on the host under any strategy."""
+    """Make an eager variable that is one value on the host under any strategy."""
     # A graph of its own keeps it out of the strategy's scope.
     with tf.Graph().as_default(), compat.private("eager_mode")():
         return tf.Variable(value(), trainable=False, name=name)
 
 
 def components(eager: tf.Variable) -> tuple[Any, ...]:
-    """The variables of all replicas; the variable itself if it has none."""
+    """Return the variables of all replicas; the variable itself if it has none."""
     values = getattr(eager, "values", None)
     return tuple(values) if isinstance(values, tuple) else (eager,)
 
@@ -94,7 +94,7 @@ def _name_of(variable: Any) -> str:
 
 
 def assign_all(model: KerasModel, pairs: Sequence[tuple[Any, Any]]) -> None:
-    """Sets variables of a model, in Keras's own session if the model is in a graph."""
+    """Set variables of a model, in Keras's own session if the model is in a graph."""
     in_graph = [pair for pair in pairs if is_in_graph(pair[0])]
     if in_graph:
         keras_behind(model).backend.batch_set_value(in_graph)
@@ -104,7 +104,7 @@ def assign_all(model: KerasModel, pairs: Sequence[tuple[Any, Any]]) -> None:
 
 
 def _variables_of_optimizers(model: KerasModel) -> list[tuple[Any, str]]:
-    """Returns the variables of all optimizers of a model, with their names."""
+    """Return the variables of all optimizers of a model, with their names."""
     return [
         (variable, _name_in_optimizer(variable, scope, optimizer))
         for scope, optimizer in optimizers_of(model)
@@ -113,7 +113,7 @@ def _variables_of_optimizers(model: KerasModel) -> list[tuple[Any, str]]:
 
 
 def _name_in_optimizer(variable: Any, scope: str, optimizer: Any) -> str:
-    """The name of an optimizer's variable, below the scope of the optimizer."""
+    """Return the name of an optimizer's variable, below the scope of the optimizer."""
     if is_in_graph(variable):  # which a v1 saver has named it by
         return _name_of(variable)
     # Keras 2 names some slots without the optimizer, or with a number. The variable of
@@ -122,8 +122,8 @@ def _name_in_optimizer(variable: Any, scope: str, optimizer: Any) -> str:
     is_legacy = hasattr(inner, "_hyper")
     # Those of the module `legacy` make slots in the scopes of their first update.
     scopes, named = ("(.*?/)?", inner) if is_legacy else ("", optimizer)
-    own = rf"^{scopes}{re.escape(name_of(named))}(_\d+)?/"
-    return f"{scope}/{re.sub(own, '', _name_of(variable))}"
+    prefix = rf"^{scopes}{re.escape(name_of(named))}(_\d+)?/"
+    return f"{scope}/{re.sub(prefix, '', _name_of(variable))}"
 
 
 def model_variables(model: KerasModel) -> list[ModelVariable]:
@@ -131,11 +131,11 @@ def model_variables(model: KerasModel) -> list[ModelVariable]:
     of_metrics = [v for metric in model.metrics for v in metric.variables]
     local = _ids(of_metrics)
     of_model = [*model.weights, *model.variables]
-    own = [v for v in of_model if id(tf_variable(v)) not in local]
+    not_of_metrics = [v for v in of_model if id(tf_variable(v)) not in local]
     of_optimizers = _variables_of_optimizers(model)
     names = [
         # As in a v1 graph, the name begins with the layer.
-        *((v, _name_of(v).removeprefix(f"{model.name}/")) for v in own),
+        *((v, _name_of(v).removeprefix(f"{model.name}/")) for v in not_of_metrics),
         *of_optimizers,
         *((v, f"metrics/{_name_of(v)}") for v in of_metrics),
     ]
@@ -160,12 +160,12 @@ def model_variables(model: KerasModel) -> list[ModelVariable]:
 
 
 def _ids(variables: Iterable[Any]) -> set[int]:
-    """The ids of TensorFlow's variables behind those of Keras."""
+    """Return the ids of TensorFlow's variables behind those of Keras."""
     return {id(tf_variable(variable)) for variable in variables}
 
 
 def _unique_names() -> Callable[[str], str]:
-    """Returns what makes names unique as the graph does in which hooks see them."""
+    """Return what makes names unique as the graph does in which hooks see them."""
     # Keras 3 gives the same name to both slots of Adafactor. The names that a file has
     # are those of a live graph, where the global step is the first.
     graph = tf.Graph()

@@ -22,7 +22,7 @@ from hookbridge.ground.protocols import Graph
 
 
 def paths(callbacks: Iterable[Guest]) -> frozenset[str]:
-    """The weights files of the Keras 3 `BackupAndRestore`s among the callbacks."""
+    """Return the weights files of the Keras 3 `BackupAndRestore`s in a list."""
     return frozenset(
         str(guest.item._weights_path)
         for guest in callbacks
@@ -31,16 +31,17 @@ def paths(callbacks: Iterable[Guest]) -> frozenset[str]:
 
 
 def save(path: str, weights: LiveWeights, rates: LiveRates, graph: Graph) -> None:
-    """Writes the variables and the one rate that no variable holds."""
-    each = _variables(graph)
-    values = dict(zip(map(saved.entry_of, each), weights.read(each), strict=True))
+    """Write the variables and the one rate that no variable holds."""
+    variables = _variables(graph)
+    entries = map(saved.entry_of, variables)
+    values = dict(zip(entries, weights.read(variables), strict=True))
     for name, rate in rates.unsaved().items():
         values[SavedArray(name, "", name)] = rate.read()
     weight_files.save(path, values, h5=True)
 
 
 def load(path: str, weights: LiveWeights, rates: LiveRates, graph: Graph) -> None:
-    """Sets what `save` has written; warns of what is not there."""
+    """Set what `save` has written; warn of what is not there."""
     wanted = saved.entries_of(_variables(graph))
     unsaved = {
         SavedArray(name, "", name): rate for name, rate in rates.unsaved().items()
@@ -49,7 +50,7 @@ def load(path: str, weights: LiveWeights, rates: LiveRates, graph: Graph) -> Non
     missing = [e.variable for e in (*wanted, *unsaved) if e not in values]
     if missing:
         logging.warning(
-            "hookbridge: the backup %s has no values for %s, which begin anew.",
+            "hookbridge: the backup %s has no values for %s, which start over.",
             path,
             ", ".join(missing),
         )

@@ -20,13 +20,13 @@ from hookbridge.ground.protocols import KerasModel
 
 
 def keras_of(model: KerasModel) -> Any:
-    """The Keras module that a model belongs to, or None if it is no Keras model."""
+    """Return the Keras module of a model, or None if it is not a Keras model."""
     keras = kinds.keras_behind(model)
     return keras if keras is not None and isinstance(model, keras.Model) else None
 
 
 def check(model: KerasModel) -> None:
-    """Refuses what cannot be the model of a graph."""
+    """Refuse what cannot be the model of a graph."""
     keras = keras_of(model)
     if keras is None:
         raise errors.InvalidArgumentError(
@@ -69,7 +69,7 @@ class Clone:
         return self._reason or ""
 
     def _make(self) -> None:
-        """Clones the user's model on the session's variables, or notes why not."""
+        """Clone the user's model on the session's variables, or note why not."""
         if self._reason is not None:
             return
         self._reason = ""
@@ -80,21 +80,25 @@ class Clone:
             except Exception as e:  # whatever a user's get_config raises
                 self._reason = f"{type(e).__name__}: {e}"
                 return
-        for theirs, ours in zip(self._weights.all, self._model.weights, strict=True):
-            self._weights.mirrors.adopt(theirs, ours)
+        pairs = zip(self._weights.all, self._model.weights, strict=True)
+        for variable, weight in pairs:
+            self._weights.mirrors.adopt(variable, weight)
 
     def filled(self) -> Any:
-        """The clone with the session's present weights."""
+        """Return the clone with the session's present weights."""
         self._weights.mirrors.fill(self._weights.all)
         return self._model
 
     def handed_out(self) -> Any:
-        """The clone; its weights take the session's values when they are used."""
+        """Return the clone.
+
+        Its weights take the session's values when they are used.
+        """
         self._weights.mirrors.of(self._weights.all)
         return self._model
 
     def attribute(self, name: str) -> Any:
-        """An attribute of the clone for a callback."""
+        """Return an attribute of the clone for a callback."""
         value = getattr(self.model, name)
         if callable(value):
             # It may be a compiled function, whose use of weights is not seen.
@@ -105,7 +109,7 @@ class Clone:
         return getattr(self.model, name)
 
     def states(self) -> list[Any]:
-        """The graph variables that hold the states of stateful recurrent layers."""
+        """Return the graph variables with the states of stateful recurrent layers."""
         return [
             state
             for layer in self._source.layers
@@ -115,12 +119,12 @@ class Clone:
         ]
 
     def __bool__(self) -> bool:
-        """Whether the model can be cloned; makes the clone."""
+        """Return whether the model can be cloned; makes the clone."""
         return self.model is not None
 
 
 def require_clone(clone: Clone | None, what: str) -> Clone:
-    """The clone, for an attribute of the model that only a Keras model has."""
+    """Return the clone, for an attribute of the model that only a Keras model has."""
     if clone:
         return clone
     why = "there is no Keras model in its graph"
@@ -136,7 +140,7 @@ def require_clone(clone: Clone | None, what: str) -> Clone:
 
 
 def _zeros(make: Any, **options: Any) -> Any:
-    """Makes a variable of zeros, if its shape is known: the session has its value."""
+    """Make a variable of zeros, if its shape is known: the session has its value."""
     shape, dtype = options.get("shape"), options.get("dtype")
     if callable(options.get("initial_value")) and dtype is not None:
         dims = None if shape is None else tf.TensorShape(shape)
@@ -146,7 +150,7 @@ def _zeros(make: Any, **options: Any) -> Any:
 
 
 def _clone(source: Any) -> Any:
-    """Clones a model without optimizer and loss: these stay in the graph."""
+    """Clone a model without optimizer and loss: these stay in the graph."""
     keras = keras_of(source)
     if getattr(source, "_is_graph_network", False):
         clone = keras.models.clone_model(source)
@@ -154,17 +158,17 @@ def _clone(source: Any) -> Any:
         clone = type(source).from_config(source.get_config())
         if not clone.built:
             _build(clone, source)
-    ours, theirs = list(clone.weights), list(source.weights)
-    if [tuple(w.shape) for w in ours] != [tuple(w.shape) for w in theirs]:
+    cloned, weights = list(clone.weights), list(source.weights)
+    if [tuple(w.shape) for w in cloned] != [tuple(w.shape) for w in weights]:
         raise ValueError(
             "the clone's weights differ from the model's: "
-            f"{[w.name for w in ours]} instead of {[w.name for w in theirs]}"
+            f"{[w.name for w in cloned]} instead of {[w.name for w in weights]}"
         )
     return clone
 
 
 def _build(clone: Any, source: Any) -> None:
-    """Makes the variables of a subclassed model as the call in the graph did."""
+    """Make the variables of a subclassed model as the call in the graph did."""
     spec = source.save_spec()
     shape = getattr(source, "_build_input_shape", None)
     if spec is not None:

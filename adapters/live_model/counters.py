@@ -32,18 +32,18 @@ class LiveCounters:
         self._values = {"train": 0, "test": 0, "predict": 0}
 
     def count(self, mode: str, batches: int = 1) -> None:
-        """Notes that batches were processed in `mode`; 0 sets the counter to 0."""
+        """Note that batches were processed in `mode`; 0 sets the counter to 0."""
         self._values[mode] = self._values[mode] + batches if batches else 0
 
     def variable(self, mode: str) -> Any:
-        """The counter of "train", "test" or "predict" batches."""
+        """Return the counter of "train", "test" or "predict" batches."""
         if mode not in self._variables:
             self._variables[mode] = eager_variable(0, f"{mode}_counter", "int64")
             self.sync()
         return self._variables[mode]
 
     def sync(self) -> None:
-        """Brings the variables that were handed out up to date."""
+        """Bring the variables that were handed out up to date."""
         if self._variables:
             self._values["train"] = self._step()
             with compat.private("eager_mode")():

@@ -25,7 +25,7 @@ class EagerClasses:
         ]
 
     def switch(self) -> None:
-        """Switches back what a graph has switched, as making an eager model would."""
+        """Switch back what a graph has switched, as making an eager model would."""
         for eager in self._eager:
             # Keras imports the version for graphs when it first needs it.
             module = sys.modules.get(f"{eager.__module__}_v1")

@@ -37,7 +37,7 @@ class Link:
 
     def note_stop(self) -> None:
         """`stop_training` was set."""
-        run = self.run and self.run()
+        run = None if self.run is None else self.run()
         if run is not None:
             run.note_stop()
 
@@ -58,7 +58,7 @@ class Link:
             mirrors.end_event()
 
     def end_run(self) -> None:
-        """Gives kept variables their last values: they may be read after the run."""
+        """Give kept variables their last values: they may be read after the run."""
         with self.event():
             self.weights.mirrors.end_run()
 
@@ -68,12 +68,13 @@ class Link:
             self.push()
 
     def push(self) -> None:
-        """Writes the values that callbacks have set to the session."""
+        """Write the values that callbacks have set to the session."""
         self.rates.push()
         self.weights.mirrors.push()
 
     def owns(self, variable: Any) -> bool:
-        """Whether an eager variable follows the session."""
+        """Return whether an eager variable follows the session."""
         return self.weights.mirrors.has(variable) or any(
-            variable is own for own in self._optimizer.live_variables()
+            variable is live_variable
+            for live_variable in self._optimizer.live_variables()
         )

@@ -15,7 +15,7 @@ from hookbridge.ground import compat
 def eager_variable(
     value: object, name: str, dtype: Any = None, shape: Any = None
 ) -> Any:
-    """A new eager variable, whatever graph is the default one."""
+    """Return a new eager variable, whatever graph is the default one."""
     options = {"name": name, "dtype": dtype, "shape": shape, "trainable": False}
     with compat.private("eager_mode")(), tf.device("/cpu:0"):
         variable = tf.Variable(value, **options)
@@ -25,7 +25,7 @@ def eager_variable(
 
 
 def blank_shape(variable: Any) -> list[int]:
-    """The shape of a variable; 0 for a dimension that is not known."""
+    """Return the shape of a variable; 0 for a dimension that is not known."""
     shape = variable.shape
     return [0] if shape.rank is None else [d or 0 for d in shape.as_list()]
 
@@ -69,7 +69,7 @@ class Mirror(watched.UseListener):
         return size * int(self.variable.dtype.base_dtype.size)
 
     def set(self, value: object) -> None:
-        """Sets the session's value; call it in eager mode."""
+        """Set the session's value; call it in eager mode."""
         self._value = tf.constant(value, self._inner.dtype)
         if self.is_watched:
             self._put(self._value)
@@ -78,12 +78,12 @@ class Mirror(watched.UseListener):
             self.eager.assign(self._value)
 
     def clear(self) -> None:
-        """Sets zeros; call it in eager mode."""
+        """Set zeros; call it in eager mode."""
         shape = blank_shape(self.variable)
         self.set(np.zeros(shape, self._inner.dtype.as_numpy_dtype))
 
     def assigned(self) -> Any:
-        """The value assigned since the last `set` or `assigned`, or None."""
+        """Return the value assigned since the last `set` or `assigned`, or None."""
         # Call it in eager mode.
         if not self.is_watched:
             present = self.eager.read_value()
@@ -110,7 +110,7 @@ class Mirror(watched.UseListener):
 
 
 def _memory(tensor: Any) -> Any:
-    """The value of an eager tensor as an array over the same memory, or None."""
+    """Return the value of an eager tensor as an array over the same memory, or None."""
     try:
         return np.asarray(memoryview(tensor))
     except (TypeError, ValueError):

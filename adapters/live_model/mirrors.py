@@ -53,18 +53,18 @@ class Mirrors:
         self._read_with: dict[int, list[Mirror]] = {}
 
     def before_first(self, provide: Callable[[], None]) -> None:
-        """Sets a function to call before the first mirror is made; it may `adopt`."""
+        """Set a function to call before the first mirror is made; it may `adopt`."""
         self._provide = provide
 
     def adopt(self, variable: Any, eager: Any) -> None:
-        """Uses an eager variable that exists already as the mirror of `variable`."""
+        """Use an eager variable that exists already as the mirror of `variable`."""
         with compat.private("eager_mode")():
             mirror = self._by_variable[id(variable)] = Mirror(variable, eager, self)
             if not mirror.is_watched:
                 self._captured[id(mirror)] = mirror
 
     def has(self, eager: Any) -> bool:
-        """Whether an eager variable is one of the mirrors."""
+        """Return whether an eager variable is one of the mirrors."""
         return any(eager is mirror.eager for mirror in self._by_variable.values())
 
     def of(self, variables: Sequence[Any]) -> list[Any]:
@@ -77,19 +77,22 @@ class Mirrors:
         return [m.eager for m in mirrors]
 
     def of_methods(self, variables: Sequence[Any]) -> None:
-        """Fills the mirrors that methods of the clone use, now and in each event."""
+        """Fill the mirrors that methods of the clone use, now and in each event."""
         self._captured.update(self._captured_by_clone)
         self._captured_by_clone = self._captured
         self.fill(variables)
 
     def fill(self, variables: Sequence[Any]) -> None:
-        """Brings the session's present values into the mirrors of `variables`."""
+        """Bring the session's present values into the mirrors of `variables`."""
         mirrors = self._mirrors(variables)
         self._make_stale(mirrors)
         self._pull(mirrors)
 
     def _mirrors(self, variables: Sequence[Any]) -> list[Mirror]:
-        """The mirrors of variables; those that nobody has asked for are made now."""
+        """Return the mirrors of variables.
+
+        Those that nobody has asked for are made now.
+        """
         provide, self._provide = self._provide, None
         if provide is not None:
             provide()
@@ -112,26 +115,26 @@ class Mirrors:
             self._pull(self._captured.values())
 
     def end_event(self) -> None:
-        """The next event is expected to use the same mirrors."""
+        """End an event: the next one is expected to use the same mirrors."""
         self.touched.clear()  # an event that failed did not push
         self._events -= 1
         self._expected, self._used = self._used or self._expected, {}
 
     def end_run(self) -> None:
-        """Gives mirrors that were handed out their last value, for later use."""
+        """Give mirrors that were handed out their last value, for later use."""
         self.push()
         self._pull(self._handed_out.values())
         self._is_over = True
 
     def expire(self, variables: Iterable[Any]) -> None:
-        """Notes that the session's values were set directly, past their mirrors."""
+        """Note that the session's values were set directly, past their mirrors."""
         keys = map(id, variables)
         self._make_stale(
             [self._by_variable[key] for key in keys if key in self._by_variable]
         )
 
     def push(self) -> None:
-        """Writes values that were assigned to mirrors to the session."""
+        """Write values that were assigned to mirrors to the session."""
         touched = {**self.touched, **self._captured}
         self.touched.clear()
         if self._is_over or not touched:
@@ -183,7 +186,7 @@ class Mirrors:
         self.push()
 
     def give_away(self, mirror: Mirror) -> Any:
-        """An array goes to Keras while it saves."""
+        """Give Keras an array while it saves."""
         key = id(mirror)
         if key not in self._read_arrays:
             group = self._read_with.get(key)
@@ -192,12 +195,12 @@ class Mirrors:
             self._read_arrays.update(
                 self._read([m for m in group if self._is_stale(m)])
             )
-            for each in group:
-                del self._read_with[id(each)]
+            for member in group:
+                del self._read_with[id(member)]
         return self._read_arrays.pop(key, None)
 
     def about_to_use(self, mirror: Mirror) -> None:
-        """The mirror takes the session's value if its own is older."""
+        """Take the session's value if the mirror's own is older."""
         key = id(mirror)
         if not self._events and key in self.touched:
             self.push()  # reading the session would overwrite what was assigned
@@ -205,11 +208,11 @@ class Mirrors:
             self._pull(self._batch_for(mirror))
         self.touched[key] = self._used[key] = mirror
         if not tf.executing_eagerly():
-            own = self._is_own_call
-            (self._captured_by_clone if own else self._captured)[key] = mirror
+            is_own_call = self._is_own_call
+            (self._captured_by_clone if is_own_call else self._captured)[key] = mirror
 
     def _batch_for(self, mirror: Mirror) -> Collection[Mirror]:
-        """The mirrors to read together with this one: a run for each would cost more.
+        """Return the mirrors to read with this one: a run for each would cost more.
 
         They are the mirrors that the last event used. A mirror that was not expected is
         read alone if it is the event's first one, and otherwise with all others.
@@ -227,7 +230,7 @@ class Mirrors:
         return not self._is_over and (not self._events or mirror.stamp != self._now)
 
     def _make_stale(self, mirrors: Sequence[Mirror]) -> None:
-        """The next use of these mirrors reads the session."""
+        """Let the next use of these mirrors read the session."""
         self.push()  # keeps what was assigned to them earlier in this event
         for mirror in mirrors:
             mirror.stamp = -1
@@ -236,7 +239,7 @@ class Mirrors:
             self._pull([self._captured[k] for k in keys if k in self._captured])
 
     def _pull(self, mirrors: Iterable[Mirror]) -> None:
-        """Brings the session's values into those mirrors that have older ones."""
+        """Bring the session's values into those mirrors that have older ones."""
         for group in _groups([m for m in mirrors if self._is_stale(m)]):
             arrays = self._read_arrays
             values = {id(m): arrays.pop(id(m)) for m in group if id(m) in arrays}
@@ -251,7 +254,7 @@ class Mirrors:
                     self.touched.pop(id(mirror), None)
 
     def _read(self, mirrors: Sequence[Mirror]) -> dict[int, Any]:
-        """The session's values; empty before the session and after its end."""
+        """Return the session's values; empty before the session and after its end."""
         session = self._session()
         if session is None or not mirrors:
             return {}
@@ -274,7 +277,7 @@ class Mirrors:
 
 
 def _groups(mirrors: Iterable[Mirror]) -> Iterator[list[Mirror]]:
-    """The mirrors to read in each run: up to `_MOST_BYTES`, but at least one mirror."""
+    """Yield the mirrors to read in each run: up to `_MOST_BYTES`, but one at least."""
     # Each run costs time, and the values that it reads cost memory.
     group: list[Mirror] = []
     size = 0

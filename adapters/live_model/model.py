@@ -93,7 +93,7 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
         return list(self._live_weights.layers())
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
-        """A layer by name or index, as in Keras."""
+        """Return a layer by name or index, as in Keras."""
         if self._live_clone:
             return self._live_clone.handed_out().get_layer(name=name, index=index)
         layers = self.layers
@@ -112,11 +112,11 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
 
     @classmethod
     def from_config(cls, config: Any) -> Any:
-        """Called by `clone_model` where there is no Keras model to clone."""
+        """Refuse `clone_model`, where there is no Keras model to clone."""
         return require_clone(None, "from_config")
 
     def predict(self, *args: Any, **kwargs: Any) -> Any:
-        """Predictions of the clone with the session's weights."""
+        """Return predictions of the clone with the session's weights."""
         kwargs.setdefault("verbose", 0)
         with compat.private("eager_mode")(), self._live_weights.mirrors.own_call():
             return (
@@ -126,7 +126,7 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
             )
 
     def evaluate(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs `validation=` and returns its metrics.
+        """Run `validation=` and return its metrics.
 
         The clone evaluates data that are given as arguments, if it is compiled. It
         returns a list in the order of the metrics, or a dict with `return_dict=True`. A
@@ -171,14 +171,14 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
         return numbers[0] if len(numbers) == 1 else numbers
 
     def reset_states(self) -> None:
-        """Sets the states of stateful recurrent layers to zero, in the session."""
+        """Set the states of stateful recurrent layers to zero, in the session."""
         clone = require_clone(self._live_clone, "reset_states")
         clone.filled().reset_states()
         zeros = [(v, np.zeros(v.shape.as_list())) for v in clone.states()]
         session_variables.write(self._live_weights.session(), zeros)
 
     def reset_metrics(self) -> None:
-        """The means in `logs` begin anew with the next batch, as in Keras."""
+        """Begin the means in `logs` anew with the next batch, as in Keras."""
         run = self.live_link.run and self.live_link.run()
         if run is not None and run.session is not None:
             run.reset_metrics()
@@ -227,7 +227,7 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
         return self._trackable_children().get(name)
 
     def note_test_metrics(self, names: Iterable[str]) -> None:
-        """Adds metrics of a validation to those that callbacks can look up."""
+        """Add metrics of a validation to those that callbacks can look up."""
         for name in names:
             if name not in (*self.metrics_names, *self._live_test_metrics):
                 self._live_test_metrics.append(name)
@@ -262,7 +262,7 @@ class _GraphHolder:
 
 
 def _offered() -> list[str]:
-    """The names that a callback may use of its model, for errors about others."""
+    """Return the names that a callback may use of its model, for errors."""
     return sorted(
         name
         for name in (

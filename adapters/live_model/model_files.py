@@ -37,7 +37,7 @@ class ModelFiles:
         options: Any = None,
         **others: Any,
     ) -> None:
-        """Writes the session's weights.
+        """Write the session's weights.
 
         With a Keras model in the graph, all formats of its Keras work. A bare graph is
         written as HDF5 (a name such as `*.h5`, or `save_format="h5"`), otherwise as a
@@ -65,7 +65,7 @@ class ModelFiles:
         options: Any = None,
         **others: Any,
     ) -> Any:
-        """Sets the session's weights from a file that `save_weights` wrote.
+        """Set the session's weights from a file that `save_weights` wrote.
 
         On a bare graph, variables are always found by name. With `by_name`, a variable
         that is not in the file keeps its value; with `skip_mismatch`, a variable of
@@ -91,7 +91,7 @@ class ModelFiles:
         return None
 
     def save(self, filepath: Any, overwrite: bool = True, **options: Any) -> None:
-        """Writes the whole model with the session's weights."""
+        """Write the whole model with the session's weights."""
         clone = require_clone(self._clone, "save")
         with self._weights.file_call():
             clone.model.save(filepath, overwrite=overwrite, **options)

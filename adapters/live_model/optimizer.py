@@ -12,26 +12,17 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.adapters.live_model import watched
 from hookbridge.adapters.live_model.mirror import eager_variable
+from hookbridge.adapters.live_model.optimizer_of_others import OptimizerOfOthers
 from hookbridge.adapters.live_model.rate import LiveRate
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.session_graph.graph_optimizers import Optimizer, optimizer_of
 from hookbridge.ground import compat
 
-# What Keras and TensorFlow ask of an optimizer that a model holds or a file is to have.
-_OF_SAVERS = frozenset(
-    {
-        "_maybe_initialize_trackable",
-        "_trackable_children",
-        "save_own_variables",
-        "load_own_variables",
-    }
-)
-
 
 def live_optimizer(
     rates: LiveRates, step: Callable[[], int], flavours: frozenset[str]
 ) -> LiveOptimizer:
-    """The live optimizer of a graph, named and, for TensorBoard, typed as its own."""
+    """Return the live optimizer of a graph, with its own optimizer's name."""
     facts = [optimizer_of(live.rate) for live in rates.each]
     single = facts[0] if len(facts) == 1 else Optimizer()
     kind = _named(LiveOptimizer, single.class_name)
@@ -40,13 +31,16 @@ def live_optimizer(
     return optimizer
 
 
-class LiveOptimizer:
+class LiveOptimizer(OptimizerOfOthers):
     """The stand-in for the optimizer of a training graph.
 
     `learning_rate` (and `lr`) is an eager `tf.Variable`; to assign it sets the rate of
     the running session. With several optimizers, `optimizers` has one object for each,
     and `learning_rate` is read only: the value that all have, or NaN. `poses_as` is the
     class that `isinstance` sees.
+
+    Another Keras model may get it as its optimizer. The files of that model then have
+    no slots of it, as those of `self.model` have none.
     """
 
     def __init__(
@@ -56,12 +50,13 @@ class LiveOptimizer:
         step: Callable[[], int],
         poses_as: type | None = None,
     ) -> None:
+        super().__init__()
         self._poses_as = poses_as
         self.live_rates = rates
         self._facts = list(facts)
         self._step = step
-        self._iterations: Any = None
-        self._set_iterations: Any = None
+        self._step_variable: Any = None
+        self._set_step: Any = None
         self._common: Any = None
         is_one = len(self._facts) == 1
         self.name: str = self._facts[0].name if is_one else "Optimizer"
@@ -76,6 +71,7 @@ class LiveOptimizer:
 
     def __setattr__(self, name: str, value: object) -> None:
         is_own = "_is_made" not in self.__dict__ or name in self.__dict__
+        is_own = is_own or name.startswith("_self_")  # of a trackable object
         if not is_own and name not in ("learning_rate", "lr"):
             raise errors.LiveModelError(
                 f"`model.optimizer.{name}` was set, but this callback runs in a "
@@ -83,7 +79,7 @@ class LiveOptimizer:
                 f"can be set: the rest is in the graph. {_way_out(name)}",
                 see="model in a session",
             )
-        super().__setattr__(name, value)
+        object.__setattr__(self, name, value)
 
     # A property named `__class__` answers `isinstance`, as mocks with a spec do.
     @property  # type: ignore[misc]
@@ -91,11 +87,11 @@ class LiveOptimizer:
         return self.__dict__.get("_poses_as") or type(self)
 
     def _rate(self) -> LiveRate:
-        """The one learning rate of the graph."""
-        each = self.live_rates.each
-        if len(each) == 1:
-            return each[0]
-        if not each:
+        """Return the one learning rate of the graph."""
+        rates = self.live_rates.each
+        if len(rates) == 1:
+            return rates[0]
+        if not rates:
             raise errors.LiveModelError(
                 "hookbridge found no learning rate in this graph: no update op of an "
                 "optimizer has one, and no variable is called `learning_rate`. Name "
@@ -114,7 +110,7 @@ class LiveOptimizer:
         )
 
     def _common_rate(self) -> Any:
-        """A variable with the value that all learning rates have, or NaN."""
+        """Return a variable with the value that all learning rates have, or NaN."""
         values = {float(live.read()) for live in self.live_rates.each}
         value = values.pop() if len(values) == 1 else np.nan
         if self._common is None:
@@ -150,29 +146,29 @@ class LiveOptimizer:
     @property
     def iterations(self) -> Any:
         """The global step, an eager `tf.Variable` of type int64."""
-        if self._iterations is None:
-            self._iterations = eager_variable(np.int64(self._step()), "iterations")
-            self._set_iterations = watched.refuse_assignment(
-                self._iterations,
+        if self._step_variable is None:
+            self._step_variable = eager_variable(np.int64(self._step()), "iterations")
+            self._set_step = watched.refuse_assignment(
+                self._step_variable,
                 "`model.optimizer.iterations` was assigned, but this callback runs "
                 "in a session loop under hookbridge, where it is read-only: it is "
                 f"the global step, which counts the epochs. {_way_out('iterations')}",
             )
         self.sync_iterations()
-        return self._iterations
+        return self._step_variable
 
     def live_variables(self) -> list[Any]:
-        """The eager variables of step and rates; None for one not handed out."""
-        return [self._iterations, *(live.mirror for live in self.live_rates.each)]
+        """Return the eager variables of step and rates; None for one not handed out."""
+        return [self._step_variable, *(live.mirror for live in self.live_rates.each)]
 
     def sync_iterations(self) -> None:
-        """Brings `iterations` up to date if it was handed out."""
-        if self._iterations is not None:
+        """Bring `iterations` up to date if it was handed out."""
+        if self._step_variable is not None:
             with compat.private("eager_mode")():
-                self._set_iterations(self._step())
+                self._set_step(self._step())
 
     def build(self, variables: Any) -> None:
-        """Does nothing: a graph's optimizer has its variables already."""
+        """Do nothing: a graph's optimizer has its variables already."""
 
     def get_config(self) -> dict[str, Any]:
         """Name, learning rate and hyperparameters of the graph's optimizer."""
@@ -196,16 +192,9 @@ class LiveOptimizer:
             # Python comes here only if the property raised an AttributeError: this
             # raises it once more, in place of the error below.
             return self._rate().variable
-        if name in _OF_SAVERS:
-            raise errors.LiveModelError(
-                "`self.model.optimizer` was given to another model, or saved alone. In "
-                "a session loop under hookbridge the optimizer is in the graph, and "
-                "its variables are in the session's checkpoints. Save the other model "
-                "without it (`inherit_optimizer=False` of an `AltModelCheckpoint`), or "
-                "compile that model with an optimizer. "
-                f"Keras asked for `{name}`.",
-                see="model in a session",
-            )
+        if name in ("variables", "weights") and compat.running_locals("h5_optimizer"):
+            self.say_unsaved()
+            return []
         raise errors.LiveModelError(
             f"`model.optimizer.{name}` was asked for, but this callback runs in a "
             "session loop under hookbridge, where `model.optimizer` offers "
@@ -216,7 +205,7 @@ class LiveOptimizer:
 
 
 def _shortest(value: object) -> float:
-    """The shortest number: 0.01 for the float32 that is 0.009999999776482582."""
+    """Return the shortest number: 0.01 for the float32 that is 0.009999999776482582."""
     return float(str(np.asarray(value)[()]))
 
 
@@ -227,7 +216,7 @@ def _named(base: Any, name: str) -> Any:
 
 @functools.cache
 def _posed(name: str, flavours: frozenset[str]) -> type | None:
-    """A class of that name that derives from the optimizers of these Keras versions."""
+    """Return a class of that name below the optimizers of these Keras versions."""
     bases = tuple(
         keras.optimizers.Optimizer
         for keras in compat.keras_flavours()
@@ -238,7 +227,7 @@ def _posed(name: str, flavours: frozenset[str]) -> type | None:
 
 @functools.cache
 def _schedule_class() -> Any:
-    """A schedule of Keras 2 that tells the learning rate of the next step."""
+    """Return a schedule of Keras 2 that tells the learning rate of the next step."""
     keras = next(k for k in compat.keras_flavours() if not compat.is_keras3(k))
 
     class LiveSchedule(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc, name-defined]
@@ -252,7 +241,7 @@ def _schedule_class() -> Any:
 
 
 def _way_out(name: str) -> str:
-    """What to do instead of assigning a hyperparameter that no variable holds."""
+    """Say what to do instead of assigning a hyperparameter without a variable."""
     if name == "iterations":
         return (
             "Assign the global step in the session "

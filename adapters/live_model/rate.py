@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from hookbridge.adapters.session_graph import (
 )
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import Session
 
 
 class OverriddenRates(dict[Any, Any]):
@@ -33,28 +34,29 @@ class OverriddenRates(dict[Any, Any]):
         super().__init__()
         # `{tensor: variable}` of the rates that callbacks have assigned.
         self.assigned: dict[Any, Any] = {}
-        self._stop_last: weakref.WeakMethod[Callable[[], None]] | None = None
+        self._feeder: weakref.ref[Any] | None = None
         self._copies: dict[Any, tuple[Any, ...]] = {}
 
     def feed_dict(self) -> dict[Any, Any]:
-        """The feeds of a step."""
+        """Return the feeds of a step."""
         # Each rate is fed under all its keys. So a `MonitoredSession` sees that a hook
         # feeds the same rate, by whatever key, and says so as for any two hooks.
         feeds: dict[Any, Any] = {}
         for tensor, value in self.items():
             if tensor not in self._copies:
                 self._copies[tensor] = learning_rate.copies(tensor)
-            for each in self._copies[tensor]:
-                fed = np.asarray(value, each.dtype.base_dtype.as_numpy_dtype)
-                feeds[each] = feeds[each.name] = fed
+            for copy in self._copies[tensor]:
+                fed = np.asarray(value, copy.dtype.base_dtype.as_numpy_dtype)
+                feeds[copy] = feeds[copy.name] = fed
         return feeds
 
-    def feed_from(self, stop: Callable[[], None]) -> None:
-        """Another run feeds from now on; `stop` is called when a later one does."""
-        last = self._stop_last and self._stop_last()
-        if last is not None:
-            last()
-        self._stop_last = weakref.WeakMethod(stop)
+    def feed_from(self, feeder: object) -> None:
+        """Let a run feed from now on, in the place of the one that did so before."""
+        self._feeder = weakref.ref(feeder)
+
+    def is_fed_by(self, feeder: object) -> bool:
+        """Whether a run feeds what callbacks have set."""
+        return self._feeder is not None and self._feeder() is feeder
 
 
 class LiveRate(watched.UseListener):
@@ -95,48 +97,25 @@ class LiveRate(watched.UseListener):
         self._assigned: tuple[int, Any] | None = None
 
     def read(self) -> Any:
-        """The present value as a numpy scalar, as the callbacks' Keras tells it."""
+        """Return the present value as a numpy scalar, as the callbacks' Keras does."""
         if self._step_of_schedule is None or self._session() is None:
             return self.of_next_step()
         step = self._step_of_schedule()
         if self._assigned is not None and self._assigned[0] == step:
             return self._assigned[1]
-        return self._computed(dict.fromkeys(self.rate.steps, max(step - 1, 0)))
+        feeds = dict.fromkeys(self.rate.steps, max(step - 1, 0))
+        return _computed(self.rate, self._session(), feeds)
 
     def of_next_step(self) -> Any:
-        """The value that the next step will use, as a numpy scalar."""
-        rate, session = self.rate, self._session()
+        """Return the value that the next step will use, as a numpy scalar."""
+        rate = self.rate
         if rate.tensor in self.feeds:
             return np.asarray(self.feeds[rate.tensor])
         if self.fed_by_loop is not None:
             return np.asarray(self.fed_by_loop, self._dtype)
-        if rate.default is not None:
-            return np.asarray(rate.default)
-        if session is None:
-            return self._before_session()
-        return self._computed({})
-
-    def _computed(self, feeds: dict[Any, Any]) -> Any:
-        """The value of a rate that the graph computes, from a run outside a step."""
-        rate = self.rate
-        try:
-            return np.asarray(self._session().run(rate.tensor, feeds))
-        except tf.errors.InvalidArgumentError as e:
-            raise errors.LiveModelError(
-                f'The learning rate "{rate.tensor.name}" has no value outside a '
-                "training step: it depends on something that has to be fed. Make it a "
-                "`tf.compat.v1.placeholder_with_default` or a variable.",
-                see="model in a session",
-            ) from e
-
-    def _before_session(self) -> Any:
-        if self._waiting is not None:
+        if self._waiting is not None and self._session() is None:
             return self._waiting
-        if self.rate.kind == "variable":
-            initial = graph_ops.constant_value(self.rate.variable.initializer.inputs[1])
-            if initial is not None:
-                return initial
-        return np.full((), np.nan, self._dtype)  # not known yet
+        return value_of(rate, self._session())
 
     @property
     def variable(self) -> Any:
@@ -151,7 +130,7 @@ class LiveRate(watched.UseListener):
         return self.mirror
 
     def about_to_use(self) -> None:
-        """The mirror's value is about to be read or assigned."""
+        """Note that the mirror's value is about to be read or assigned."""
         if self._is_stale:
             self._pull()
         self._touched.add(self)
@@ -180,7 +159,7 @@ class LiveRate(watched.UseListener):
         self._is_stale = False
 
     def push(self) -> None:
-        """Makes the session use the value if a callback has assigned another one."""
+        """Make the session use the value if a callback has assigned another one."""
         if self._waiting is not None and self._session() is not None:
             value, self._waiting = self._waiting, None
             self.set(value)
@@ -197,7 +176,7 @@ class LiveRate(watched.UseListener):
             self.set(value)
 
     def set(self, value: object) -> None:
-        """Sets the learning rate from the next step on.
+        """Set the learning rate from the next step on.
 
         Without a session yet, the value of a variable waits for a `push` with one. A
         schedule raises `TypeError`, as in Keras.
@@ -250,8 +229,40 @@ class LiveRate(watched.UseListener):
         self._undo = None
 
     def undo_epoch(self) -> None:
-        """Takes back what was set since `begin_epoch`: it was set in an earlier run."""
+        """Take back what was set since `begin_epoch`: it was set in an earlier run."""
         undo, self._undo = self._undo, None
         if undo is not None:
             undo()
             self._pull()
+
+
+def value_of(rate: LearningRate, session: Session | None) -> Any:
+    """Return the value of a rate that nobody has set, as a numpy scalar.
+
+    Args:
+      rate: a learning rate, or another number of an optimizer.
+      session: the session, or None before there is one: then a value that only a
+        session has is NaN.
+    """
+    if rate.default is not None:
+        return np.asarray(rate.default)
+    if session is not None:
+        return _computed(rate, session, {})
+    if rate.kind == "variable":
+        initial = graph_ops.constant_value(rate.variable.initializer.inputs[1])
+        if initial is not None:
+            return initial
+    return np.full((), np.nan, rate.tensor.dtype.base_dtype.as_numpy_dtype)
+
+
+def _computed(rate: LearningRate, session: Session, feeds: Mapping[Any, Any]) -> Any:
+    """Return the value of a rate in the graph, from a run outside a step."""
+    try:
+        return np.asarray(session.run(rate.tensor, feeds))
+    except tf.errors.InvalidArgumentError as e:
+        raise errors.LiveModelError(
+            f'The learning rate "{rate.tensor.name}" has no value outside a '
+            "training step: it depends on something that has to be fed. Make it a "
+            "`tf.compat.v1.placeholder_with_default` or a variable.",
+            see="model in a session",
+        ) from e

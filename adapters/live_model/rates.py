@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from hookbridge import errors
-from hookbridge.adapters.live_model.rate import LiveRate, OverriddenRates
+from hookbridge.adapters.live_model.rate import LiveRate, OverriddenRates, value_of
 from hookbridge.adapters.session_graph import saved, session_variables
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import Session
 
 
@@ -35,23 +34,26 @@ class LiveRates:
         self._events = 0  # open events: a validation's may be nested in another
 
     def only(self, index: int) -> LiveRates:
-        """An object with one of the rates; events of this object reach the rate too."""
+        """Return an object with one of the rates.
+
+        Events of this object reach the rate too.
+        """
         view = LiveRates([], self._session)
         view.each = [self.each[index]]
         return view
 
     def read(self, number: LearningRate) -> Any:
-        """The present value of a hyperparameter of an optimizer."""
-        return LiveRate(number, self._session, set()).read()
+        """Return the present value of a hyperparameter of an optimizer."""
+        return value_of(number, self._session())
 
     def _share(self) -> None:
         for rate in self.each:
             rate.feeds = self.feeds
 
     def join(self, session: Session) -> OverriddenRates:
-        """Shares the overridden rates with all callbacks of a session."""
+        """Share the overridden rates with all callbacks of a session."""
         before = self.feeds
-        self.feeds = _of_session.setdefault(session, OverriddenRates())
+        self.feeds = _OVERRIDDEN.get_or_put(session, OverriddenRates)
         for tensor, value in before.items():
             self.feeds.setdefault(tensor, value)
         self.feeds.assigned.update(before.assigned)
@@ -59,7 +61,7 @@ class LiveRates:
         return self.feeds
 
     def note_fed(self, value: object) -> None:
-        """Notes what the loop itself fed for the one rate in the last step, or None."""
+        """Note what the loop itself fed for the one rate in the last step, or None."""
         self.each[0].fed_by_loop = value
 
     def begin_event(self) -> None:
@@ -71,13 +73,13 @@ class LiveRates:
             rate.begin_event()
 
     def push(self) -> None:
-        """Makes the session use the values that callbacks have assigned."""
+        """Make the session use the values that callbacks have assigned."""
         for rate in self.each:
             rate.push()
         self.touched.clear()
 
     def end_event(self) -> None:
-        """An event is over."""
+        """Note that an event is over."""
         self._events -= 1
         if not self._events:
             self.touched.clear()  # an event that failed did not push
@@ -90,12 +92,12 @@ class LiveRates:
             rate.begin_epoch()
 
     def undo_epoch(self) -> None:
-        """Takes back what was set since `begin_epoch`: it was set in an earlier run."""
+        """Take back what was set since `begin_epoch`: it was set in an earlier run."""
         for rate in self.each:
             rate.undo_epoch()
 
     def state(self) -> dict[str, float]:
-        """The rates that callbacks have set and that no checkpoint holds."""
+        """Return the rates that callbacks have set and that no checkpoint holds."""
         unsaved = [t for t, v in self.feeds.assigned.items() if not saved.is_saved(v)]
         now = dict(
             zip(unsaved, session_variables.read(self._session(), unsaved), strict=True)
@@ -103,7 +105,7 @@ class LiveRates:
         return {t.name: float(value) for t, value in {**self.feeds, **now}.items()}
 
     def restore(self, state: Mapping[str, float]) -> None:
-        """Sets again the rates of a `state`; a single one by whatever name."""
+        """Set again the rates of a `state`; a single one by whatever name."""
         names = {live.rate.tensor.name for live in self.each}
         if len(names) == len(state) == 1 and not names & state.keys():
             # `fit`, or an earlier version of the program, had another name for it.
@@ -128,27 +130,4 @@ class LiveRates:
         return {rate.tensor.op.name: live} if rate.kind == "fed" and has_value else {}
 
 
-_of_session: weakref.WeakKeyDictionary[Any, OverriddenRates] = (
-    weakref.WeakKeyDictionary()
-)
-
-
-def loop_feed_of(tensor: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
-    """The value that the loop itself feeds for a tensor in a step, or None."""
-    if not feed_dict:
-        return None
-    value = feed_dict.get(tensor)
-    return feed_dict.get(tensor.name) if value is None else value
-
-
-def check_feeds(rates: OverriddenRates, feed_dict: Mapping[Any, Any] | None) -> None:
-    """Refuses a step in which the loop feeds what callbacks have set."""
-    for tensor in rates:
-        if loop_feed_of(tensor, feed_dict) is not None:
-            raise errors.InvalidArgumentError(
-                f'The loop feeds the learning rate "{tensor.name}" in `session.run`, '
-                f"and a callback under hookbridge has set it to {rates[tensor]}. "
-                "Leave it out of the loop's `feed_dict` (a "
-                "`tf.compat.v1.placeholder_with_default` needs none), or take the "
-                "callback away and let the loop set the rate."
-            )
+_OVERRIDDEN = Fact[OverriddenRates]("session", "rates that callbacks have set")

@@ -25,10 +25,10 @@ class UseListener:
     """
 
     def about_to_use(self) -> None:
-        """The value is about to be read or assigned."""
+        """Note that the value is about to be read or assigned."""
 
     def give_away(self) -> Any:
-        """An array that `numpy` returns instead of the value, or None."""
+        """Return an array that `numpy` returns instead of the value, or None."""
         return None
 
 
@@ -36,13 +36,13 @@ _NOBODY = UseListener()
 
 
 def inner(variable: Any) -> Any:
-    """The variable inside one that casts its value (Keras 2, mixed precision)."""
+    """Return the variable inside one that casts its value (mixed precision)."""
     result = getattr(variable, "_variable", None)
     return variable if result is None else result
 
 
 def watch(variable: Any, keeper: UseListener) -> bool:
-    """Tells a keeper before each use of an eager variable; False if it cannot be.
+    """Tell a keeper before each use of an eager variable; False if it cannot be.
 
     Only the variable's class is changed, since Keras's layers hold the object too: each
     use goes through its handle. `keeper.about_to_use` may assign to the variable, and
@@ -64,7 +64,7 @@ def _listener_of(variable: Any) -> UseListener:
 
 @functools.cache
 def _types() -> tuple[type, type]:
-    """The class of eager variables, and one whose handle asks its keeper first."""
+    """Return the class of eager variables, and one that asks its keeper first."""
     plain: Any = compat.private("ResourceVariable")
 
     def get(self: Any) -> Any:
@@ -83,7 +83,7 @@ def _types() -> tuple[type, type]:
 
 
 def refuse_assignment(variable: Any, complaint: str) -> Callable[[Any], None]:
-    """Makes a variable read-only; returns its own `assign`, which still works."""
+    """Make a variable read-only; return its own `assign`, which still works."""
     assign = variable.assign
 
     def refuse(*args: Any, **kwargs: Any) -> None:

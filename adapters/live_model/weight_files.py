@@ -20,12 +20,12 @@ _H5 = (".h5", ".keras", ".hdf5")
 
 
 def is_h5(path: str) -> bool:
-    """Whether Keras would write HDF5 weights under this name."""
+    """Return whether Keras would write HDF5 weights under this name."""
     return path.endswith(_H5)
 
 
 def as_h5(path: str, save_format: Any) -> bool:
-    """Whether weights are written as HDF5, by Keras 2's rules."""
+    """Return whether weights are written as HDF5, by Keras 2's rules."""
     if save_format is None:
         return is_h5(path)
     name = save_format.lower().strip() if isinstance(save_format, str) else None
@@ -40,7 +40,7 @@ def as_h5(path: str, save_format: Any) -> bool:
 
 
 def unsupported(options: Any) -> str:
-    """The first part of a `tf.train.CheckpointOptions` that has no effect here."""
+    """Return the first part of `CheckpointOptions` that has no effect here."""
     # The process that calls the callback writes the file, in one piece, before the next
     # event. Empty if every part has its effect.
     for name in ("experimental_write_callbacks", "experimental_sharding_callback"):
@@ -53,7 +53,7 @@ def unsupported(options: Any) -> str:
 
 
 def check_options(method: str, options: Any, others: dict[str, Any]) -> None:
-    """Refuses options of `save_weights` and `load_weights` without effect."""
+    """Refuse options of `save_weights` and `load_weights` without effect."""
     names = [name for name, value in others.items() if value is not None]
     if options is not None and (option := unsupported(options)):
         names.append(option)
@@ -70,7 +70,7 @@ def check_options(method: str, options: Any, others: dict[str, Any]) -> None:
 def save(
     path: str, weights: Mapping[SavedArray, Any], overwrite: bool = True, *, h5: bool
 ) -> None:
-    """Writes weights by name.
+    """Write weights by name.
 
     An HDF5 file has the layout of Keras 2, which every Keras loads into a model with
     equal layers, and in a file `*.weights.h5` links to the layers that `layer_class`
@@ -95,7 +95,7 @@ def save(
 def load(
     path: str, entries: Collection[SavedArray], *, lenient: bool = False
 ) -> dict[SavedArray, Any]:
-    """Reads weights by name."""
+    """Read weights by name."""
     # As in Keras 2, the files on disk tell the format of a name without an ending.
     h5 = is_h5(path) or (os.path.isfile(path) and not os.path.exists(f"{path}.index"))
     arrays = _load_h5(path) if h5 else {}
@@ -116,11 +116,11 @@ def load(
 
 
 def _save_h5(path: str, weights: Mapping[str, Any]) -> None:
-    """Writes weights in the form of Keras 2, one group for each layer."""
+    """Write weights in the form of Keras 2, one group for each layer."""
     layers: dict[str, dict[str, Any]] = {}
     for name, value in weights.items():
-        scope, _, last = name.rpartition("/")
-        layers.setdefault(scope or last, {})[f"{name}:0"] = value
+        scope, _, leaf = name.rpartition("/")
+        layers.setdefault(scope or leaf, {})[f"{name}:0"] = value
     # Renamed when it is complete: a run that is killed leaves the old file whole.
     part = f"{path}.part"
     with replacing(path, part), h5py.File(part, "w") as file:
@@ -137,7 +137,7 @@ def _save_h5(path: str, weights: Mapping[str, Any]) -> None:
 
 
 def _link_as_keras(file: Any, layers: Mapping[str, Mapping[str, Any]]) -> None:
-    """Links the arrays to where Keras looks for them in a file `*.weights.h5`."""
+    """Link the arrays to where Keras looks for them in a file `*.weights.h5`."""
     file.require_group("vars")
     for layer, inner in layer_paths(layers).items():
         arrays = [file[layer][name] for name in layers[layer]]
@@ -177,14 +177,14 @@ _AVERAGES = {"moving_mean", "moving_variance"}
 
 
 def layer_class(name: str, weights: Mapping[str, Any]) -> str:
-    """What Keras calls a layer with these weights."""
+    """Return what Keras calls a layer with these weights."""
     # A bare graph has no classes. The names and ranks of the usual layers' variables
     # are the same in `tf.compat.v1.layers`, Keras and most users' code.
-    last = [n.rpartition("/")[2].removesuffix(":0") for n in weights]
-    names = frozenset(last)
+    leaves = [n.rpartition("/")[2].removesuffix(":0") for n in weights]
+    names = frozenset(leaves)
     for usual, by_rank in _BY_RANK.items():
         if usual <= names <= usual | {"bias"}:
-            first = list(weights.values())[last.index(next(iter(usual)))]
+            first = list(weights.values())[leaves.index(next(iter(usual)))]
             kind = by_rank.get(len(first.shape))
             if kind:
                 return kind
@@ -196,7 +196,7 @@ def layer_class(name: str, weights: Mapping[str, Any]) -> str:
 
 
 def layer_paths(layers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """The name of each layer in the file's containers, `{scope: name}`."""
+    """Return the name of each layer in the file's containers, `{scope: name}`."""
     used: dict[str, int] = {}
     paths = {}
     for scope, weights in layers.items():

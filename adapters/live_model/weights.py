@@ -39,7 +39,7 @@ class WeightsView:
     non_trainable_variables = non_trainable_weights
 
     def count_params(self) -> int:
-        """Number of scalars in `weights`."""
+        """Return number of scalars in `weights`."""
         weights = self._live_weights
         unknown = [v for v in weights.all if v.shape.num_elements() is None]
         sizes = [v.shape.num_elements() or 0 for v in weights.all]
@@ -47,11 +47,11 @@ class WeightsView:
         return sum(sizes)
 
     def get_weights(self) -> list[Any]:
-        """The session's values as numpy arrays."""
+        """Return the session's values as numpy arrays."""
         return self._live_weights.read(self._live_weights.all)
 
     def set_weights(self, weights: Sequence[Any]) -> None:
-        """Assigns numpy arrays in the session."""
+        """Assign numpy arrays in the session."""
         self._live_weights.write(self._live_weights.all, weights)
 
 
@@ -95,7 +95,7 @@ class LiveWeights:
         self.mirrors: mirrors.Mirrors = shared or mirrors.Mirrors(session)
 
     def session(self) -> Any:
-        """The raw session."""
+        """Return the raw session."""
         session = self._session()
         if session is None:
             raise errors.LiveModelError(
@@ -107,7 +107,7 @@ class LiveWeights:
         return session
 
     def read(self, variables: Sequence[Any]) -> list[Any]:
-        """Values of graph variables as numpy arrays."""
+        """Return values of graph variables as numpy arrays."""
         self.mirrors.push()  # what callbacks assigned earlier in this event
         return session_variables.read(self.session(), variables)
 
@@ -118,7 +118,7 @@ class LiveWeights:
         )
 
     def write(self, variables: Sequence[Any], values: Sequence[Any]) -> None:
-        """Assigns numpy arrays to graph variables."""
+        """Assign numpy arrays to graph variables."""
         if len(values) != len(variables):
             raise errors.InvalidArgumentError(
                 f"`set_weights` received {len(values)} arrays; expected "
@@ -136,15 +136,15 @@ class LiveWeights:
             yield
 
     def layers(self) -> list[LiveLayer]:
-        """The variables grouped by name scope, in the order of `get_weights`."""
+        """Return the variables grouped by name scope, in the order of `get_weights`."""
         scopes: dict[str, list[Any]] = {}
         for variable in self.all:
-            scope, _, last = variable.op.name.rpartition("/")
-            scopes.setdefault(scope or last, []).append(variable)
+            scope, _, leaf = variable.op.name.rpartition("/")
+            scopes.setdefault(scope or leaf, []).append(variable)
         return [LiveLayer(name, self._part(part)) for name, part in scopes.items()]
 
     def _part(self, variables: Sequence[Any]) -> LiveWeights:
-        """Some of the weights, which share their mirrors with all."""
+        """Return some of the weights, which share their mirrors with all."""
         trained = {id(v) for v in self.trainable}
         return LiveWeights(
             [v for v in variables if id(v) in trained],

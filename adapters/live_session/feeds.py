@@ -27,7 +27,7 @@ def dense(graph: tf.Graph, key: Any, value: Any) -> list[tuple[Any, Any]]:
 
 
 def array_of(graph: tf.Graph, tensor: tf.Tensor, value: object) -> Any:
-    """The array to feed for a tensor."""
+    """Return the array to feed for a tensor."""
     if isinstance(value, tf.Tensor) and not hasattr(value, "numpy"):
         raise errors.RunArgumentsError(
             "The value of a feed cannot be a tf.Tensor object. Acceptable feed "
@@ -75,7 +75,7 @@ def mapper_of(graph: Graph, fetches: Any) -> Any:
 
 
 def check_fetch(fetch: object, see: str) -> None:
-    """Refuses what has no value, which the runtime would do after the step."""
+    """Refuse what has no value, which the runtime would do after the step."""
     if isinstance(fetch, tf.Tensor) and fetch.dtype in (tf.resource, tf.variant):
         raise errors.LiveSessionError(
             f"`{fetch.name}` is a {fetch.dtype.name}, which has no value outside the "

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.keras_model.optimizers import optimizer_of, steps_counted
 from hookbridge.adapters.keras_model.variables import ModelVariable, host_variable
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import KerasModel
 
 
@@ -21,15 +22,16 @@ class _Last(NamedTuple):
 
 
 # One variable per model, so that functions traced with it in one run serve the next.
-_VARIABLES: weakref.WeakKeyDictionary[Any, ModelVariable] = weakref.WeakKeyDictionary()
-_LAST: weakref.WeakKeyDictionary[Any, _Last] = weakref.WeakKeyDictionary()
+_VARIABLE = Fact[ModelVariable]("model", "global step")
+_LAST = Fact[_Last]("model", "count after its last run")
 
 
 def note(model: KerasModel, value: int | None) -> None:
-    """The next run of `model` begins at this step; None: where the optimizer is."""
-    _LAST.pop(model, None)
+    """Note where the next run of `model` begins; None: where the optimizer is."""
+    _LAST.pop(model)
     if value is not None:
-        _LAST[model] = _Last(value, steps_counted(model), _optimizer_reference(model))
+        optimizer = _optimizer_reference(model)
+        _LAST.put(model, _Last(value, steps_counted(model), optimizer))
 
 
 def _optimizer_reference(model: KerasModel) -> Any:
@@ -38,12 +40,12 @@ def _optimizer_reference(model: KerasModel) -> Any:
 
 
 def _count(model: KerasModel) -> int:
-    iterations, last = steps_counted(model), _LAST.get(model)
-    if last is None or last.optimizer != _optimizer_reference(model):
+    iterations, last_count = steps_counted(model), _LAST.get(model)
+    if last_count is None or last_count.optimizer != _optimizer_reference(model):
         return iterations
-    moved = iterations - last.iterations
+    moved = iterations - last_count.iterations
     # `iterations` is smaller than before when a checkpoint was restored.
-    return last.value + moved if moved >= 0 else iterations
+    return last_count.value + moved if moved >= 0 else iterations
 
 
 def _variable() -> ModelVariable:
@@ -63,29 +65,28 @@ class GlobalStep:
     def __init__(self, model: KerasModel) -> None:
         self._model = model
         self.value: int = _count(model)
-        self.variable: ModelVariable = _VARIABLES.get(model) or _variable()
-        _VARIABLES[model] = self.variable
+        self.variable: ModelVariable = _VARIABLE.get_or_put(model, _variable)
         self._pushed: int | None = None
 
     def add(self, steps: int) -> None:
-        """Counts completed steps."""
+        """Count completed steps."""
         self.value += steps
 
     def push(self) -> None:
-        """Writes the count to the variable if the variable is behind."""
+        """Write the count to the variable if the variable is behind."""
         if self._pushed != self.value:
             self.variable.eager.assign(self.value)
             self._pushed = self.value
 
     def pull(self) -> None:
-        """Takes the count from the variable after something wrote to it."""
+        """Take the count from the variable after something wrote to it."""
         self.value = self._pushed = int(self.variable.eager.numpy())
 
     def remember(self) -> None:
-        """Keeps the count for the model's next run."""
+        """Keep the count for the model's next run."""
         note(self._model, self.value)
 
     def recall(self) -> None:
-        """Takes the count that inner runs have left since `remember`."""
+        """Take the count that inner runs have left since `remember`."""
         self.value = _count(self._model)
         self._pushed = None

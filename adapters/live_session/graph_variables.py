@@ -17,9 +17,9 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.keras_model.variables import ModelVariable, components
+from hookbridge.adapters.live_session.growing_graph import GrowingGraph
 from hookbridge.adapters.live_session.needed_ops import NeededOps
 from hookbridge.ground import compat
-from hookbridge.ground.protocols import Graph
 
 v1 = tf.compat.v1
 
@@ -38,7 +38,7 @@ _PARTS = ("", _READ, _VALUE, _ASSIGN, _INITIALIZED)
 class GraphVariables:
     """The variables of one live graph."""
 
-    def __init__(self, graph: Graph, variables: Sequence[ModelVariable]) -> None:
+    def __init__(self, graph: GrowingGraph, variables: Sequence[ModelVariable]) -> None:
         self._graph = graph
         # `unique_name` reserves the names, so no other op can take them.
         self._known = {graph.unique_name(v.name): v for v in variables}
@@ -48,45 +48,47 @@ class GraphVariables:
         # Names of made variables that the model no longer has.
         self.replaced: set[str] = set()
         self._is_renewed = False
-        self.handles: dict[str, ModelVariable] = {}
+        self.handles: dict[str, ModelVariable] = {}  # by their placeholders
+        # Values by the names of handles: the name `<variable>:0` means the value.
         self.values: dict[str, Any] = {}
+        # Which tensor the initializer of a variable assigns.
         self.self_assigns: dict[str, str] = {}
         self._by_value: dict[str, ModelVariable] = {}
         self.are_made: bool = False  # whether all are in the graph and its collections
 
     def saved(self) -> dict[str, ModelVariable]:
-        """What a checkpoint holds: `{name: variable}` of all that are not local."""
+        """Return what a checkpoint holds: `{name: variable}` but for local ones."""
         return {n: v for n, v in self._known.items() if not v.local}
 
     def of_value(self, tensor: Any) -> ModelVariable | None:
-        """The variable whose value a tensor of the graph is, or None."""
+        """Return the variable whose value a tensor of the graph is, or None."""
         return self._by_value.get(tensor.name)
 
     def names_of(self, eager: Any) -> list[str]:
-        """The names in the graph of those of some eager variables that it has."""
+        """Return the names in the graph of the eager variables that it has."""
         wanted = set(map(id, eager))
         return [n for n, v in self._known.items() if id(v.eager) in wanted]
 
     def make(self, variable: ModelVariable) -> Any:
-        """The graph variable for a variable of the model."""
-        name = next(n for n, each in self._known.items() if each is variable)
+        """Return the graph variable for a variable of the model."""
+        name = next(n for n, known in self._known.items() if known is variable)
         if name not in self._made:
             self._add([name])
         return self._made[name]
 
     def make_hidden(self, name: str, variable: ModelVariable) -> Any:
-        """The graph variable for one that no name and no collection leads to."""
+        """Return the graph variable for one that no name and no collection leads to."""
         name = self._graph.unique_name(name)
         self._hidden[name] = variable
         self._add([name])
         return self._made[name]
 
     def set_hidden(self, made: Any, variable: ModelVariable) -> None:
-        """Gives the ops on a hidden variable another one."""
+        """Give the ops on a hidden variable another one."""
         self._take(made.handle.op.name, variable)
 
     def renew(self, variables: Sequence[ModelVariable]) -> None:
-        """Takes the variables that the model has now; equal names mean the new ones."""
+        """Take the variables that the model has now; equal names mean the new ones."""
         before, self._known = self._known, {}
         for variable in variables:
             name = variable.name
@@ -101,14 +103,14 @@ class GraphVariables:
         self.replaced |= before.keys() & self._made.keys()
         if self.are_made:
             for key in COLLECTIONS:
-                ours = list(map(id, self._made.values()))
+                made_ids = list(map(id, self._made.values()))
                 collection = self._graph.get_collection_ref(key)
-                collection[:] = [v for v in collection if id(v) not in ours]
+                collection[:] = [v for v in collection if id(v) not in made_ids]
             self.are_made = False
             self.make_all()
 
     def check_current(self, needed: NeededOps) -> None:
-        """Refuses ops on variables of an optimizer that the model no longer has."""
+        """Refuse ops on variables of an optimizer that the model no longer has."""
         old = sorted(needed.handles & self.replaced)
         if old:
             raise errors.LiveSessionError(
@@ -132,7 +134,7 @@ class GraphVariables:
             )
 
     def _take(self, name: str, variable: ModelVariable) -> None:
-        """The ops of this name work on another variable from now on."""
+        """Let the ops of this name work on another variable from now on."""
         self.handles[name] = variable
         self._by_value[f"{name}{_READ}:0"] = variable
 
@@ -140,7 +142,7 @@ class GraphVariables:
         return self._hidden[name] if name in self._hidden else self._known[name]
 
     def make_op(self, op_name: str) -> bool:
-        """Makes the variable that has an op of that name; returns whether one has."""
+        """Make the variable that has an op of that name; return whether one has."""
         for part in _PARTS:
             name = op_name.removesuffix(part)
             if name + part == op_name and name in self._known:
@@ -151,7 +153,7 @@ class GraphVariables:
         return False
 
     def make_all(self) -> None:
-        """Makes the variables that are not made yet, and fills the collections."""
+        """Make the variables that are not made yet, and fill the collections."""
         if self.are_made:
             return
         self.are_made = True
@@ -166,7 +168,7 @@ class GraphVariables:
             ]
 
     def _add(self, names: Sequence[str]) -> None:
-        """Imports the ops of some variables into the graph."""
+        """Import the ops of some variables into the graph."""
         # An import takes a quarter of the time of building op by op.
         definition = v1.GraphDef(versions=self._graph.graph_def_versions)
         for name in names:
@@ -191,7 +193,7 @@ class GraphVariables:
         assign: tf.Operation,
         is_ready: tf.Tensor,
     ) -> None:
-        """Makes the graph variable of ops that were imported."""
+        """Make the graph variable of ops that were imported."""
         variable = self._variable(name)
         first = components(variable.eager)[0]
         compat.private("copy_handle_data")(first.handle, handle)
@@ -219,19 +221,19 @@ class GraphVariables:
 
 
 def _is_like(one: ModelVariable, other: ModelVariable) -> bool:
-    """Whether ops on one variable can work on the other."""
+    """Return whether ops on one variable can work on the other."""
     first, second = components(one.eager)[0], components(other.eager)[0]
     return bool(first.dtype == second.dtype and first.shape == second.shape)
 
 
 def _keys(variable: ModelVariable) -> set[str]:
-    """The collections that a variable belongs to."""
+    """Return the collections that a variable belongs to."""
     kind = COLLECTIONS[2] if variable.local else COLLECTIONS[0]
     return {kind, COLLECTIONS[1]} if variable.trainable else {kind}
 
 
 def _nodes(name: str, dtype: int) -> list[Any]:
-    """The ops of one variable. Its initializer keeps the value that the model has."""
+    """Make the ops of a variable; its initializer keeps the model's value."""
 
     def node(part: str, op: str, *inputs: str, **types: int) -> Any:
         result = v1.NodeDef(name=f"{name}{part}", op=op, input=inputs)
@@ -257,7 +259,7 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
     without them; they are made when somebody looks for one, as `restore` does.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: GrowingGraph) -> None:
         super().__init__(
             saver_def=v1.train.SaverDef(
                 filename_tensor_name="save/Const:0",
@@ -271,7 +273,7 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
         )
         self.renew(graph)
 
-    def renew(self, graph: Graph) -> None:
+    def renew(self, graph: GrowingGraph) -> None:
         """Names ops that are not made yet: those of the variables at that time."""
         self._scope = graph.unique_name("save")
         self._has_ops = False
@@ -290,7 +292,10 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
     def path_of(
         self, fetches: object, feed_dict: Mapping[Any, Any] | None
     ) -> str | None:
-        """The path for a run that only saves the model; None for any other run."""
+        """Return the path for a run that only saves the model.
+
+        None for any other run.
+        """
         names = self.saver_def
         if type(fetches) is not str or fetches != names.save_tensor_name:
             return None
@@ -298,8 +303,8 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
             return None
         return str(feed_dict[names.filename_tensor_name])
 
-    def make_op(self, graph: Graph, op_name: str) -> bool:
-        """Makes the ops if one of them may have that name; returns whether it did."""
+    def make_op(self, graph: GrowingGraph, op_name: str) -> bool:
+        """Make the ops if one of them may have that name; return whether it did."""
         if self._has_ops or not op_name.startswith(f"{self._scope}/"):
             return False
         self._has_ops = True
@@ -309,7 +314,7 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
 
 
 def read(variables: Mapping[str, ModelVariable]) -> dict[str, tf.Tensor]:
-    """The values of variables, on the CPU.
+    """Return the values of variables, on the CPU.
 
     Later updates leave them as they are: TensorFlow copies a value that somebody holds
     before it updates the variable.
@@ -324,7 +329,7 @@ def read(variables: Mapping[str, ModelVariable]) -> dict[str, tf.Tensor]:
 
 
 def save(path: str, values: Mapping[str, tf.Tensor]) -> None:
-    """Writes a checkpoint."""
+    """Write a checkpoint."""
     with tf.device("CPU:0"):
         tf.raw_ops.SaveV2(
             prefix=path,

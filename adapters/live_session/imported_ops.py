@@ -24,14 +24,14 @@ ONE_SHOT = "OneShotIterator"
 
 
 def compiled(function: Callable[..., Any], **options: object) -> Any:
-    """A `tf.function` of a function that autograph need not convert."""
+    """Return a `tf.function` of a function that autograph need not convert."""
     return tf.function(tf.autograph.experimental.do_not_convert(function), **options)
 
 
 def _graph_def(
     graph: Graph, ops: Sequence[Any], resources: SessionResources
 ) -> tuple[Any, bool]:
-    """The GraphDef of `ops` alone, and whether they have resources of a session."""
+    """Return the GraphDef of `ops` alone, and whether it has session resources."""
     result = v1.GraphDef()
     result.versions.CopyFrom(graph.graph_def_versions)
     needs_library = has_resources = False
@@ -85,7 +85,7 @@ class ImportedOps:
         return self._graph_def.SerializeToString(deterministic=True), *self._outputs
 
     def build(self, values: Mapping[str, Any], fed: Iterable[str]) -> dict[str, Any]:
-        """Adds the ops to the current function graph; a fed value replaces a tensor."""
+        """Add the ops to the current function graph; a fed value replaces a tensor."""
         if self.is_empty:
             return {}
         outside = self._inputs | {n for n in fed if n.split(":")[0] in self._names}
@@ -117,7 +117,7 @@ class SessionResources:
         self._iterators: dict[str, tuple[Any, Any]] = {}  # `(handle, function)`
 
     def place(self, node: tf.compat.v1.NodeDef) -> bool:
-        """Puts the resource of a node into this container; whether it has one."""
+        """Put the resource of a node into this container; whether it has one."""
         if "container" not in node.attr or "shared_name" not in node.attr:
             return False
         node.attr["container"].s = self._container.encode()
@@ -130,7 +130,7 @@ class SessionResources:
         return True
 
     def iterator(self, name: str) -> Any:
-        """The handle of the one-shot iterator that the op `name` makes."""
+        """Return the handle of the one-shot iterator that the op `name` makes."""
         if name not in self._iterators:
             with tf.init_scope():  # a run is being traced
                 function = compiled(lambda: self._build(name)).get_concrete_function()
@@ -138,7 +138,7 @@ class SessionResources:
         return self._iterators[name][0]
 
     def _build(self, name: str) -> Any:
-        """Builds an op without inputs in the current function; returns its output."""
+        """Build an op without inputs in the current function; return its output."""
         op = self._graph.get_operation_by_name(name)
         output = op.outputs[0].name
         return ImportedOps(self._graph, [op], [output], self).build({}, ())[output]
@@ -149,7 +149,7 @@ class SessionResources:
                 tf.raw_ops.DestroyResourceOp(resource=handle, ignore_lookup_error=True)
 
     def destroy(self) -> None:
-        """Frees the resources that the session's runs have made."""
+        """Free the resources that the session's runs have made."""
         self._iterators.clear()
         names, self._named = sorted(self._named), set()
         if names:

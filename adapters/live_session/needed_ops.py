@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from hookbridge.adapters.live_session.growing_graph import GrowingGraph
 from hookbridge.adapters.live_session.imported_ops import ONE_SHOT
-from hookbridge.ground.protocols import Graph
 
 # Ops that only read the variable whose handle they take; all others count as writes.
 READ_OPS = frozenset(
@@ -23,10 +23,12 @@ READ_OPS = frozenset(
 class NeededOps:
     """The ops that a set of fetches needs, in the order the graph made them."""
 
-    def __init__(self, graph: Graph, roots: Sequence[Any], fed: frozenset[str]) -> None:
-        handles, step_ops = graph.handles.keys(), graph.step_tensors.keys()
+    def __init__(
+        self, graph: GrowingGraph, roots: Sequence[Any], fed: frozenset[str]
+    ) -> None:
+        handles, step_ops = graph.variables.handles.keys(), graph.step_tensors.keys()
         step_op_name = graph.step_op.name
-        ops = _reached(roots, fed, graph.self_assigns)
+        ops = _reached(roots, fed, graph.variables.self_assigns)
         inputs = [(op, t) for op in ops for t in op.inputs if t.name not in fed]
         # The placeholders of step tensors among their inputs.
         self.step_tensors: set[str] = {t.op.name for _, t in inputs} & step_ops
@@ -46,10 +48,10 @@ class NeededOps:
         self._split([op for op in ops if op.name not in outside], step, fed)
 
     def _split(self, ops: Sequence[Any], late: set[str], fed: frozenset[str]) -> None:
-        """Adds each op to `before`; to `after` and `late` if it depends on `late`."""
+        """Add each op to `before`; to `after` and `late` if it depends on `late`."""
         for op in ops:
             needed = [t.op for t in op.inputs if t.name not in fed]
-            if any(each.name in late for each in (*needed, *op.control_inputs)):
+            if any(n.name in late for n in (*needed, *op.control_inputs)):
                 late.add(op.name)
                 self.after.append(op)
             else:
@@ -59,7 +61,7 @@ class NeededOps:
 def _reached(
     roots: Iterable[Any], fed: frozenset[str], self_assigns: Mapping[str, str]
 ) -> list[Any]:
-    """The ops that run for `roots`, in the order the graph made them."""
+    """Return the ops that run for `roots`, in the order the graph made them."""
     ops: dict[str, Any] = {}
     # Not recursive: graphs can be deeper than Python's stack.
     stack = list(roots)
@@ -74,8 +76,8 @@ def _reached(
         stack.extend(t.op for t in op.inputs if t.name not in fed)
         # A fed op does not run, not even for ops that only wait for it.
         stack.extend(
-            each
-            for each in op.control_inputs
-            if not any(t.name in fed for t in each.outputs)
+            control_input
+            for control_input in op.control_inputs
+            if not any(t.name in fed for t in control_input.outputs)
         )
     return sorted(ops.values(), key=lambda op: op._id)

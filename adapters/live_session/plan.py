@@ -33,17 +33,17 @@ class Plan:
         self._fed = {t.name for t in feeds}
         steps = graph.global_step_tensors - self._fed
         # The session knows the global step, so fetching it runs nothing.
-        others = [f for f in self._fetches if f.name not in steps]
-        self.program: SessionProgram = SessionProgram(graph, others, feeds, resources)
+        to_run = [f for f in self._fetches if f.name not in steps]
+        self.program: SessionProgram = SessionProgram(graph, to_run, feeds, resources)
         needed = self.program.needed
         graph.check_current(needed)
         graph.tap(*needed.step_tensors)
         self.reads_step: bool = graph.global_step_name in needed.handles
         self.writes_step: bool = graph.global_step_name in needed.written
         self.written: list[ModelVariable] = [
-            graph.handles[name] for name in sorted(needed.written)
+            graph.variables.handles[name] for name in sorted(needed.written)
         ]
-        used = [graph.handles[name] for name in sorted(needed.handles)]
+        used = [graph.variables.handles[name] for name in sorted(needed.handles)]
         self.aggregated: list[ModelVariable] = [
             variable for variable in used if variable.is_aggregated
         ]
@@ -59,7 +59,7 @@ class Plan:
     def build_results(
         self, step: int, fed: Mapping[str, Any], values: Sequence[Any]
     ) -> Any:
-        """What `run` returns."""
+        """Return what `run` returns."""
         by_name = {t.name: v for t, v in zip(self.program.tensors, values, strict=True)}
         flat: list[Any] = []
         for fetch in self._fetches:
@@ -75,9 +75,9 @@ class Plan:
 
 
 def _value_of(graph: LiveGraph, fetch: tf.Tensor | tf.Operation) -> Any:
-    """The element to fetch: for a variable its value, otherwise `fetch` itself."""
+    """Return the element to fetch: a variable's value, otherwise `fetch` itself."""
     if fetch.graph is not graph:
         raise errors.RunArgumentsError(f"{fetch} is not an element of this graph.")
-    fetch = graph.values.get(fetch.name, fetch)
+    fetch = graph.variables.values.get(fetch.name, fetch)
     check_fetch(fetch, "live session")
     return fetch

@@ -15,13 +15,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.adapters.live_session.growing_graph import GrowingGraph
 from hookbridge.adapters.live_session.imported_ops import (
     ImportedOps,
     SessionResources,
     compiled,
 )
 from hookbridge.adapters.live_session.needed_ops import NeededOps
-from hookbridge.ground.protocols import Graph
 from hookbridge.ground.structures import RecentlyUsed
 
 
@@ -30,7 +30,7 @@ class SessionProgram:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GrowingGraph,
         fetches: Sequence[Any],
         feeds: Sequence[Any],
         resources: SessionResources,
@@ -64,33 +64,33 @@ class SessionProgram:
     @functools.cached_property
     def key(self) -> Any:
         """Equal for programs of one model that do the same, in other runs too."""
-        needed = self.needed
+        needed, known = self.needed, self.graph.variables.handles
         return (
             self._before.key(),
             self._after.key(),
             *(t.name for t in self.tensors),
             *((t.name, t.dtype, str(t.shape)) for t in self.feeds),
-            *((n, id(self.graph.handles[n].handle)) for n in sorted(needed.handles)),
+            *((name, id(known[name].handle)) for name in sorted(needed.handles)),
             *sorted(needed.step_tensors),
         )
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to run beside the step itself."""
+        """Return whether there is nothing to run beside the step itself."""
         needed = self.needed
         return not (needed.before or needed.after or needed.step_tensors)
 
     def handles(self) -> dict[str, Any]:
-        """The handles of variables and iterators, in the function being traced."""
+        """Return the handles of variables and iterators in the traced function."""
         function_graph = tf.compat.v1.get_default_graph()
-        needed, known = self.needed, self.graph.handles
+        needed, known = self.needed, self.graph.variables.handles
         handles = {name: known[name].handle for name in sorted(needed.handles)}
         for name in sorted(needed.iterators):
             handles[name] = self._resources.iterator(name)
         return {f"{n}:0": function_graph.capture(h) for n, h in handles.items()}
 
     def build_before(self, feed_values: Sequence[Any]) -> dict[str, Any]:
-        """Builds the ops that run before the step; returns `{tensor name: value}`."""
+        """Build the ops that run before the step; return `{tensor name: value}`."""
         values = self.handles()
         values.update(zip((t.name for t in self.feeds), feed_values, strict=True))
         values.update(self._before.build(values, self.fed))
@@ -99,7 +99,7 @@ class SessionProgram:
     def build_after(
         self, values: dict[str, Any], step_values: Mapping[str, Any]
     ) -> list[Any]:
-        """Builds the ops that run after the step; returns the fetched tensors."""
+        """Build the ops that run after the step; return the fetched tensors."""
         values = dict(values)
         values.update({f"{name}:0": v for name, v in step_values.items()})
         values.update(self._after.build(values, self.fed))
@@ -111,7 +111,7 @@ class SessionProgram:
         step_values: Mapping[str, Any],
         functions: RecentlyUsed,
     ) -> list[Any]:
-        """Runs everything without a step."""
+        """Run everything without a step."""
         names = sorted(self.needed.step_tensors)
         arguments = [*feed_values, *(step_values[name] for name in names)]
         if self._concrete is None:
@@ -125,7 +125,7 @@ class SessionProgram:
         return list(self._concrete(*arguments))
 
     def _trace(self, names: list[str], arguments: Sequence[Any]) -> Callable[..., Any]:
-        """Traces both halves as one function, which takes the step's tensors too."""
+        """Trace both halves as one function, which takes the step's tensors too."""
         count = len(self.feeds)
 
         def body(*args: tf.Tensor) -> list[Any]:
@@ -168,13 +168,13 @@ class SplitProgram:
         )
 
     def before(self, feeds: Sequence[Any]) -> list[Any]:
-        """Runs the ops that do not depend on the step; returns `early` for `after`."""
+        """Run the ops that do not depend on the step; return `early` for `after`."""
         if self._program.feeds or self._program.needed.before:
             return list(self._before(list(feeds)))
         return []
 
     def after(self, early: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
-        """Runs the ops that depend on the step; returns the fetched values."""
+        """Run the ops that depend on the step; return the fetched values."""
         if self._program.needed.after:
             of_step = [values[name] for name in self._step_tensors]
             return list(self._after(list(early), of_step))

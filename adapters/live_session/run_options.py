@@ -22,7 +22,7 @@ from hookbridge.ground import compat
 
 
 def check(options: tf.compat.v1.RunOptions | None) -> None:
-    """Refuses options that only a session on a real graph supports."""
+    """Refuse options that only a session on a real graph supports."""
     if options is not None and options.debug_options.debug_tensor_watch_opts:
         raise errors.LiveSessionError(
             "`RunOptions.debug_options` asks for watches on tensors, which only a "
@@ -36,7 +36,7 @@ def check(options: tf.compat.v1.RunOptions | None) -> None:
 def applied(
     options: tf.compat.v1.RunOptions | None, metadata: tf.compat.v1.RunMetadata | None
 ) -> Iterator[None]:
-    """A context in which one function is called under merged `RunOptions`.
+    """Return a context in which one function is called under merged `RunOptions`.
 
     `timeout_in_ms` cancels the call with `DeadlineExceededError`; `trace_level` and
     `output_partition_graphs` fill `metadata`. `inter_op_thread_pool` and
@@ -56,7 +56,7 @@ def applied(
 
 @contextlib.contextmanager
 def _deadline(milliseconds: int) -> Iterator[None]:
-    """A context that is cancelled when the time is over."""
+    """Return a context that is cancelled when the time is over."""
     cancellation = compat.private("cancellation")
     manager = cancellation.CancellationManager()
     timer = threading.Timer(milliseconds / 1000, manager.start_cancel)
@@ -88,7 +88,7 @@ def _partition_graphs(metadata: tf.compat.v1.RunMetadata) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _step_stats(metadata: tf.compat.v1.RunMetadata) -> Iterator[None]:
-    """Fills `metadata` with what runs in the body."""
+    """Fill `metadata` with what runs in the body."""
     with tempfile.TemporaryDirectory(prefix="hookbridge") as directory:
         try:
             tf.profiler.experimental.start(
@@ -115,7 +115,7 @@ def _step_stats(metadata: tf.compat.v1.RunMetadata) -> Iterator[None]:
 
 
 def _add_plane(step_stats: tf.compat.v1.StepStats, plane: Any) -> None:
-    """Adds the ops of one profiler plane as one device."""
+    """Add the ops of one profiler plane as one device."""
     device = plane.name.removeprefix("/host:").removeprefix("/device:")
     device = "CPU:0" if device == "CPU" else device
     nodes = []

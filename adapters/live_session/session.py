@@ -62,7 +62,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         self._bare_program = SessionProgram(graph, [graph.step_op], [], self._resources)
 
     def close(self) -> None:
-        """Ends the session; further `run` calls raise `RuntimeError`."""
+        """End the session; further `run` calls raise `RuntimeError`."""
         if not self._is_closed:
             self._is_closed = True
             with self._outside.as_default(), compat.private("eager_mode")():
@@ -76,7 +76,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         options: tf.compat.v1.RunOptions | None = None,
         run_metadata: tf.compat.v1.RunMetadata | None = None,
     ) -> Any:
-        """Runs ops of the live graph; see `tf.compat.v1.Session.run`."""
+        """Run ops of the live graph; see `tf.compat.v1.Session.run`."""
         if self._is_closed:
             raise RuntimeError("Attempted to use a closed Session.")
         if self.is_loop_step(fetches):
@@ -105,14 +105,14 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         feeds: Mapping[Any, Any] | None,
         options: tf.compat.v1.RunOptions | None,
     ) -> str | None:
-        """Where a run only saves the model: the path; None for any other run."""
+        """Return where a run only saves the model: the path; None for any other run."""
         saver = self._live_graph.saver
         if not self.saves_directly or saver is None or _asks(options):
             return None
         return saver.path_of(fetches, feeds)
 
     def _plan_of(self, fetches: object, fed: Sequence[tf.Tensor]) -> Plan:
-        """The plan for a structure of fetches and a set of fed tensors."""
+        """Return the plan for a structure of fetches and a set of fed tensors."""
         key = (_key(fetches), tuple(tensor.name for tensor in fed))
         plan: Plan | None = self._plans.get(key)
         if plan is None:
@@ -121,7 +121,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         return plan
 
     def renew(self, functions: structures.RecentlyUsed) -> None:
-        """Forgets how runs were made, since a callback has changed the step.
+        """Forget how runs were made, since a callback has changed the step.
 
         Args:
           functions: keeps what the session traces from now on.
@@ -130,7 +130,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         self._plans = structures.RecentlyUsed()
 
     def is_loop_step(self, fetches: object) -> bool:
-        """Whether a `MonitoredSession` asks for a step of the loop."""
+        """Return whether a `MonitoredSession` asks for a step of the loop."""
         # Keras gets the loop's own fetches from the step itself. So only the fetches of
         # hooks have to become numpy arrays.
         graph = self._live_graph
@@ -142,7 +142,10 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         feed_list: Sequence[tf.Tensor] | None = None,
         accept_options: bool = False,
     ) -> Callable[..., Any]:
-        """A function that runs `fetches`; see `tf.compat.v1.Session.make_callable`."""
+        """Return a function that runs `fetches`.
+
+        See `tf.compat.v1.Session.make_callable`.
+        """
         keys = list(feed_list or ())
 
         def call(*values: object, **config: Any) -> Any:
@@ -179,7 +182,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
             return read(variables)
 
     def _save(self, path: str) -> bytes:
-        """Writes a checkpoint of the model, as the ops of the default saver would."""
+        """Write a checkpoint of the model, as the ops of the default saver would."""
         values = self.saved_values()
         with self._outside.as_default(), self._eager_mode():
             save(path, values)
@@ -192,7 +195,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         options: tf.compat.v1.RunOptions | None,
         metadata: tf.compat.v1.RunMetadata | None,
     ) -> Any:
-        """Runs a plan, with the work on variables that it needs before and after."""
+        """Run a plan, with the work on variables that it needs before and after."""
         step = self._global_step.value
         program = plan.program
         values: list[Any] = []
@@ -219,11 +222,11 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         return plan.build_results(step, fed, values)
 
     def _known(self, program: SessionProgram) -> dict[str, Any]:
-        """The step tensors that a run without a step reads."""
+        """Return the step tensors that a run without a step reads."""
         return {name: self._value(name) for name in program.needed.step_tensors}
 
     def _value(self, name: str) -> Any:
-        """A step tensor outside a step: computed if it can be, or the last step's."""
+        """Return a step tensor outside a step, computed or the last step's."""
         key = self._live_graph.step_tensors[name].key
         compute = self._outside_steps.get(key)
         if compute is not None and (value := compute()) is not None:
@@ -241,7 +244,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
             ) from e
 
     def takes(self, request: Any) -> bool:
-        """Whether what a hook returned from `before_run` can be fetched and fed."""
+        """Return whether what a hook's `before_run` returned can be fetched and fed."""
         if request is None:
             return True
         try:

@@ -55,15 +55,15 @@ class StepNames:
 
     @property
     def is_filled(self) -> bool:
-        """Whether the tensors of a trace have been entered."""
+        """Return whether the tensors of a trace have been entered."""
         return bool(self._traced)
 
     def add_short(self, key: str, dtype: Any, shape: Any) -> None:
-        """Enters a tensor under a key that hookbridge gives."""
+        """Enter a tensor under a key that hookbridge gives."""
         self._short.setdefault(f"{key}:0", StepTensor(key, dtype, shape))
 
     def add_traced(self, tensors: Iterable[Any]) -> None:
-        """Enters the tensors of the step's graph."""
+        """Enter the tensors of the step's graph."""
         for tensor in tensors:
             if tensor.dtype.name in ("resource", "variant"):
                 continue
@@ -75,12 +75,12 @@ class StepNames:
             self._unnumbered.setdefault(f"{_SUFFIX.sub('', op)}:{index}", item)
 
     def _plain_name(self, name: str) -> str:
-        """A tensor's name without what Keras made up."""
+        """Return a tensor's name without what Keras made up."""
         # `"digits_1/hidden_1/Relu:0"` of the model `digits` becomes `"hidden/Relu:0"`:
         # this drops the scope of the model, and the `_N` that Keras appends to the
         # scope of a layer whose name was used before.
         op, _, index = name.partition(":")
-        *scopes, last = op.split("/")
+        *scopes, leaf = op.split("/")
         parts = []
         for scope in scopes:
             if _LOOP.match(scope) and scope not in self._layers:
@@ -90,19 +90,19 @@ class StepNames:
             parts.append(bare if is_numbered else scope)
         if parts and parts[0] == self._model_name:
             parts = parts[1:]
-        return f"{'/'.join([*parts, last])}:{index or '0'}"
+        return f"{'/'.join([*parts, leaf])}:{index or '0'}"
 
     def loop_tensors(self) -> list[tuple[str, StepTensor]]:
-        """What a session loop would fetch in each step, with its names."""
+        """Return what a session loop would fetch in each step, with its names."""
         return [(n, self._short[f"{key}:0"]) for n, key in self.loop_keys.items()]
 
     def keys_below(self, prefix: str) -> list[str]:
-        """The keys that hookbridge gives that begin with a prefix."""
+        """Return the keys that hookbridge gives that begin with a prefix."""
         keys = (item.key for item in self._short.values())
         return [key for key in keys if key.startswith(prefix)]
 
     def find(self, name: str) -> StepTensor | None:
-        """The step tensor that `name` (`"op:0"` or `"op"`) means, if there is one."""
+        """Return the step tensor that `name` (`"op:0"` or `"op"`) means, if any."""
         full = name if ":" in name else f"{name}:0"
         for table in (self._short, self._traced, self._plain, self._unnumbered):
             if full in table:
@@ -110,15 +110,15 @@ class StepNames:
         return None
 
     def find_again(self, key: str, tensors: Iterable[Any]) -> str | None:
-        """The name that the step tensor `key` has in another trace of the step."""
+        """Return the name of the step tensor `key` in another trace of the step."""
         # Each function numbers its scopes anew; so does the body of a loop.
-        other = StepNames(self._model_name, self._layers)
-        other.add_traced(tensors)
-        item = other.find(self._plain_name(key))
+        in_trace = StepNames(self._model_name, self._layers)
+        in_trace.add_traced(tensors)
+        item = in_trace.find(self._plain_name(key))
         return None if item is None else item.key
 
     def check_fed(self, keys: Iterable[str]) -> None:
-        """Refuses feeds of tensors that the step cannot use."""
+        """Refuse feeds of tensors that the step cannot use."""
         for key in keys:
             if key.startswith(OUTPUTS):
                 raise errors.LiveSessionError(
@@ -137,7 +137,7 @@ class StepNames:
     def unknown(
         self, e: KeyError, name: str, who: str, others: Iterable[str]
     ) -> errors.UnknownTensorError:
-        """The error for a name that nothing has; `others` are further names."""
+        """Return the error for a name that nothing has; `others` are further names."""
         full = name if ":" in name else f"{name}:0"
         if full == "learning_rate:0":
             rates = ", ".join(f"`{rate}`" for rate in self.other_rate_names)
@@ -146,14 +146,15 @@ class StepNames:
                 "`model.optimizer`, but the step does not read one. Constant rates "
                 f"that it reads: {rates or 'none'}."
             )
-        near = alike(full, [*others, *self._short, *self._plain])
-        # If no name is much alike, those of losses and metrics come first; a name with
-        # a scope is meant for a tensor of a layer.
-        best = difflib.get_close_matches(full, near, n=1, cutoff=0.75)
-        if not best and "/" not in full:
-            asked = dict.fromkeys([*(f"{n}:0" for n in self.loop_keys), *near])
-            near = list(asked)[:5]
-        names = f"Nearest names: {', '.join(f'`{n}`' for n in near)}. " if near else ""
+        # A name with a scope is meant for a tensor of a layer; one without is short, so
+        # that names of other things are half alike.
+        cutoff = 0.6 if "/" in full else 0.75
+        choices = alike(full, [*others, *self._short, *self._plain])
+        nearest = difflib.get_close_matches(full, choices, n=5, cutoff=cutoff)
+        if not nearest and "/" not in full:
+            nearest = [f"{key}:0" for key in self.loop_keys][:5]
+        listed = ", ".join(f"`{name}`" for name in nearest)
+        names = f"Nearest names: {listed}. " if nearest else ""
         return errors.UnknownTensorError(
             f"{e.args[0]} Neither {who} of this model nor a hook has made it. {names}A "
             "tensor of a layer is `<layer>/<Op>:0`; the loss is `loss:0`; a metric is "

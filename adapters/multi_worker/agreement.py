@@ -30,7 +30,7 @@ class Board:
         self._loop = loop
 
     def write(self, key: str, note: str) -> bool:
-        """Writes a note; returns whether it is the first one of this key."""
+        """Write a note; return whether it is the first one of this key."""
         try:
             self._context.set_config_key_value(f"{self._loop}/{key}", note)
         except tf.errors.AlreadyExistsError:
@@ -38,7 +38,7 @@ class Board:
         return True
 
     def read(self, key: str, limit_secs: float | None = None) -> str | None:
-        """Waits for a note; None if there is none within the limit."""
+        """Wait for a note; None if there is none within the limit."""
         end = None if limit_secs is None else time.monotonic() + limit_secs
         while True:
             try:
@@ -80,9 +80,9 @@ class Agreement:
     def check_others(self) -> None:
         """After the first step: refuses a `fit` in which a process takes no part."""
         missing = [
-            each
-            for each in self._others
-            if self._board.read(f"begun/{each}", BEGIN_SECS) is None
+            task
+            for task in self._others
+            if self._board.read(f"begun/{task}", BEGIN_SECS) is None
         ]
         if missing:
             raise errors.RefusedError(
@@ -94,7 +94,7 @@ class Agreement:
             )
 
     def ends_here(self, wants_end: bool, code: int = exit_codes.DONE) -> bool:
-        """Passes the next point; returns whether all processes end there.
+        """Pass the next point; return whether all processes end there.
 
         Args:
           wants_end: whether this process asks for an end.
@@ -116,17 +116,17 @@ class Agreement:
         return here >= self._last_point
 
     def _ask(self, here: int) -> None:
-        """Asks all others for their next points; the latest of all is the last one."""
+        """Ask all others for their next points; the latest of all is the last one."""
         with self._lock:
             self._is_asked = True
         try:
             if not self._board.write("asks", self._me):
                 return  # another process asks too, and hears from this one's thread
             answers = [f"{here} {self._own_code}"]
-            for other in self._others:
-                if self._board.write(f"asked/{other}", self._me):
-                    answers.append(self._board.read(f"next/{other}") or answers[0])
-            said = [[int(word) for word in each.split()] for each in answers]
+            for task in self._others:
+                if self._board.write(f"asked/{task}", self._me):
+                    answers.append(self._board.read(f"next/{task}") or answers[0])
+            said = [[int(word) for word in answer.split()] for answer in answers]
             point, code = max(s[0] for s in said), max(s[1] for s in said)
             self._board.write("end", f"{point} {code}")
             self.code, self._last_point = code, point
@@ -134,7 +134,7 @@ class Agreement:
             self.code, self._last_point = self._own_code, here
 
     def _answer(self) -> None:
-        """Waits until another process asks, and tells it this one's next point."""
+        """Wait until another process asks, and tell it this one's next point."""
         try:
             if self._board.read(f"asked/{self._me}") == _LEFT:
                 return
@@ -148,7 +148,7 @@ class Agreement:
             return  # a process is lost, and the next step says so
 
     def leave(self) -> None:
-        """The `fit` of this process has ended."""
+        """Note that the `fit` of this process has ended."""
         try:
             self._board.write(f"asked/{self._me}", _LEFT)
         except tf.errors.OpError:

@@ -27,16 +27,13 @@ _loops = itertools.count()
 _running: weakref.WeakSet[Agreement] = weakref.WeakSet()
 
 
-class EndTogether(any_flavour.AnyFlavour):
+class EndTogether(any_flavour.Inserted):
     """The last callback of `hb.as_callbacks` in each process of a job.
 
     A stop that a hook or a callback has asked for ends all processes at the end of the
     same batch or epoch, that one or the next. So does SIGTERM to one of them; then all
     exit with 143. Under other strategies it does nothing.
     """
-
-    _supports_tf_logs = True
-    _chief_worker_only = False
 
     def __init__(self) -> None:
         self._agreement: Agreement | None = None
@@ -74,20 +71,19 @@ class EndTogether(any_flavour.AnyFlavour):
         if not self._is_checked:
             self._is_checked = True
             self._agreement.check_others()
-        self._settle()
+        self._settle(self._agreement)
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         if self._agreement is not None and self._is_checked:
-            self._settle()
+            self._settle(self._agreement)
 
-    def _settle(self) -> None:
-        """Ends the training here if the workers have agreed to."""
-        assert self._agreement is not None
+    def _settle(self, agreement: Agreement) -> None:
+        """End the training here if the workers have agreed to."""
         wants_end = bool(self._model.stop_training)
         is_preempted = self._preempted.is_set()
         code = exit_codes.PREEMPTED if is_preempted else exit_codes.DONE
-        ends = self._agreement.ends_here(wants_end or is_preempted, code)
-        if ends and self._agreement.code == exit_codes.PREEMPTED:
+        ends = agreement.ends_here(wants_end or is_preempted, code)
+        if ends and agreement.code == exit_codes.PREEMPTED:
             _end_preempted()
         if ends and not wants_end:
             HookedRun.note_stop_of(self._model)
@@ -106,14 +102,14 @@ class EndTogether(any_flavour.AnyFlavour):
 
 
 def _leave_all() -> None:
-    """A thread that outlives the interpreter's end could abort the process."""
+    """End all threads: one that outlives the interpreter could abort the process."""
     for agreement in list(_running):
         with contextlib.suppress(Exception):
             agreement.leave()
 
 
 def _end_preempted() -> None:
-    """Lets this process exit with 143, unless an error ends it."""
+    """Let this process exit with 143, unless an error ends it."""
     logging.warning(
         "hookbridge: a process of this job received SIGTERM; `fit` ends after this "
         "step in all processes, and they exit with %d.",
@@ -129,16 +125,16 @@ def _exit_preempted() -> None:
 
 
 def in_several_processes() -> bool:
-    """Whether this process is, or may become, one of several that call `fit`."""
+    """Return whether this process is, or may become, one of several that call `fit`."""
     config, jobs = ClusterConfig.from_environment(), compat.connected_jobs()
     if "ps" in jobs or "ps" in config.cluster or config.task == "evaluator":
         return False
-    others = [job for job in config.cluster if job != "evaluator"]
-    return bool(jobs) or sum(len(config.cluster[job]) for job in others) > 1
+    training_jobs = [job for job in config.cluster if job != "evaluator"]
+    return bool(jobs) or sum(len(config.cluster[job]) for job in training_jobs) > 1
 
 
 def check_keras(model: KerasModel, name: str) -> None:
-    """Refuses a model of Keras 3, which cannot train in several processes."""
+    """Refuse a model of Keras 3, which cannot train in several processes."""
     if not hasattr(model, "_train_counter"):
         raise errors.RefusedError(
             f"`{name}`: Keras 3 cannot train under `MultiWorkerMirroredStrategy`. Make "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -49,12 +49,6 @@ class ClusterSession(LiveSession):
             )
         return super().run(fetches, feed_dict, options, run_metadata)
 
-    @contextlib.contextmanager
-    def outside(self) -> Iterator[None]:
-        """A context for calls of functions of the eager runtime."""
-        with self._outside.as_default(), self._eager_mode():
-            yield
-
     def _execute(
         self,
         plan: Plan,
@@ -64,8 +58,8 @@ class ClusterSession(LiveSession):
     ) -> Any:
         """See `LiveSession`; waits for all steps where it needs one moment."""
         needed = plan.program.needed
-        others = needed.handles - {self._live_graph.global_step_name}
-        if plan.reads_step and others and not needed.runs_step:
+        handles = needed.handles - {self._live_graph.global_step_name}
+        if plan.reads_step and handles and not needed.runs_step:
             # The global step and the weights must be of one moment, as in a checkpoint.
             with self._consistent():
                 return super()._execute(plan, feeds, options, metadata)
@@ -84,7 +78,7 @@ class ShieldedHook(HookWithoutEnd):
 def _shielded(
     method: Callable[..., Any], note_lost: Callable[[], None]
 ) -> Callable[..., Any]:
-    """A hook's method whose errors of the cluster pass `MonitoredSession`."""
+    """Return a hook's method whose errors of the cluster pass `MonitoredSession`."""
 
     @functools.wraps(method)
     def call(*args: object) -> Any:
@@ -98,7 +92,7 @@ def _shielded(
 
 
 def saves_after(hook: Hook, global_step: int) -> bool:
-    """Whether a hook will save after the step that ends with this global step."""
+    """Return whether a hook will save after the step that ends at this global step."""
     # Then no other step may be in flight, or the checkpoint would contain a later step.
     timer = getattr(hook, "_timer", None)
     return (

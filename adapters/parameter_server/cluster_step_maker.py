@@ -49,7 +49,7 @@ from hookbridge.ground.protocols import Arguments, Hook, KerasModel
 
 
 def cluster_host(run: HookedRun) -> LoopHost:
-    """The host of a run whose steps are scheduled on remote workers."""
+    """Return the host of a run whose steps are scheduled on remote workers."""
     graph = FitGraphPart(run.model)
     maker = ClusterStepMaker(run, graph)
     return LoopHost(graph, FitSessionPart(run, graph, maker.make_session), maker)
@@ -80,7 +80,7 @@ class ClusterStepMaker(StepMaker):
         self._installation.install(self._run, self._function_of)
 
     @property
-    def data_ended(self) -> bool:  # type: ignore[override]
+    def data_ended(self) -> bool:
         return self._scheduler.data_ended
 
     def _load(self, value: StepValue) -> dict[str, Any] | None:
@@ -91,7 +91,7 @@ class ClusterStepMaker(StepMaker):
         self.events.limit_lag(max_lag)
 
     def callback_ended(self) -> None:
-        """A callback had its `on_train_end`; the last one ends a run without hooks."""
+        """Note that a callback had its end; the last one ends a run without hooks."""
         self._callbacks -= 1
         if self._callbacks == 0 and not self._run.hooks:
             self._run.leave()
@@ -103,7 +103,7 @@ class ClusterStepMaker(StepMaker):
         ]
 
     def _function_of(self, source: StepSource) -> ScheduledStep | None:
-        """What schedules the steps of a loop; None where no hook takes part."""
+        """Return what schedules the steps of a loop; None where no hook takes part."""
         if source.mode is TRAIN:
             return ScheduledStep(source)
         hooks = self._run.hooks
@@ -121,17 +121,17 @@ class ClusterStepMaker(StepMaker):
     # -- a step ----------------------------------------------------------------------
 
     @property
-    def is_without_hooks(self) -> bool:  # type: ignore[override]
-        """Whether the next step is scheduled ahead of its events."""
+    def is_without_hooks(self) -> bool:
+        """Return whether the next step is scheduled ahead of its events."""
         # In the first step, or without lag, hooks come first: the step is scheduled
         # with what they fetch.
         run = self._run
         return not run.hooks or (run.has_begun and self.events.max_lag > 0)
 
     def make_without_hooks(self, args: Arguments) -> Any:
-        """Schedules a step whose events are delivered later."""
+        """Schedule a step whose events are delivered later."""
         run, scheduler = self._run, self._scheduler
-        if any(each.has_saved for each in run.states):
+        if any(state.has_saved for state in run.states):
             # What callbacks do in a step with a checkpoint comes before the next step.
             self.events.flush()
             run.settle()
@@ -156,7 +156,7 @@ class ClusterStepMaker(StepMaker):
         return outputs
 
     def _replay(self, value: StepValue) -> None:
-        """Gives the hooks the events of a step that was scheduled earlier."""
+        """Give the hooks the events of a step that was scheduled earlier."""
         if self._scheduler.load(value) is None:
             return
         with self._scheduler.presenting(value):
@@ -171,7 +171,7 @@ class ClusterStepMaker(StepMaker):
         return self._scheduler.open()
 
     def make_session(self) -> ClusterSession:
-        """A session for hooks, whose steps are the scheduled ones."""
+        """Return a session for hooks, whose steps are the scheduled ones."""
         return self._scheduler.make_session()
 
     def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
@@ -207,7 +207,7 @@ class ClusterStepMaker(StepMaker):
         self.events.stop_asked = True
 
     def _guard(self, deliver: Callable[[], None]) -> None:
-        """Runs a delivery; errors of guests have the same effects as in a step."""
+        """Run a delivery; errors of guests have the same effects as in a step."""
         try:
             deliver()
         except ClusterFailure as e:

@@ -21,7 +21,7 @@ from hookbridge.ground.protocols import KerasModel, Logs
 
 
 def is_batch_level(guest: Guest) -> bool:
-    """Whether plain Keras refuses the callback under `ParameterServerStrategy`."""
+    """Return whether Keras refuses the callback under `ParameterServerStrategy`."""
     # Keras refuses callbacks with batch methods that take converted logs.
     if getattr(guest.item, "_supports_tf_logs", False):
         # `TerminateOnNaN` claims to take unconverted logs, but reads them as a dict.
@@ -55,7 +55,7 @@ class DeferredCallback(ForeignCallback):
         )
 
     def set_model(self, model: KerasModel | None) -> None:
-        """Called by Keras before it asks which callbacks take logs as tensors."""
+        """Act before Keras asks which callbacks take logs as tensors."""
         if model is not None and ps_refusals.uses_parameter_servers(model):
             ps_refusals.check_model_and_hook(model, self.guest)
             run = HookedRun.join(model, cluster_host)
@@ -107,7 +107,7 @@ class DeferredCallback(ForeignCallback):
         self._leave()
 
     def _settled(self, logs: Logs) -> Any:
-        """Delivers all events held back, then returns the logs as Python numbers."""
+        """Deliver all events held back, then return the logs as Python numbers."""
         if self._self_maker is None:
             return logs
         self._self_maker.events.flush()

@@ -19,14 +19,14 @@ LEAST_DEFAULT_LAG = 30
 
 
 def default_max_lag(workers: int) -> int:
-    """The lag if nobody asks for one: enough for two steps per worker."""
+    """Return the lag if nobody asks for one: enough for two steps per worker."""
     # At most `max_lag` + 1 steps are in flight; with a lag below the number of workers,
     # some workers would have nothing to do.
     return max(LEAST_DEFAULT_LAG, 2 * workers)
 
 
 def connected_workers() -> int:
-    """The number of workers in the cluster that this process coordinates."""
+    """Return the number of workers in the cluster that this process coordinates."""
     devices = tf.config.list_logical_devices("CPU")
     specs = (tf.DeviceSpec.from_string(device.name) for device in devices)
     return len({spec.task for spec in specs if spec.job == "worker"})
@@ -62,29 +62,29 @@ class EventQueue:
         self.last_logs: Any = None
 
     def limit_lag(self, max_lag: int | None) -> None:
-        """Allows at most this lag; the smallest of all limits holds."""
+        """Allow at most this lag; the smallest of all limits holds."""
         # None requests the default, which then is the upper bound.
         self._limits.append(self._default if max_lag is None else max_lag)
         self.max_lag = min(self._limits)
 
     def note_scheduled(self, value: object) -> None:
-        """Counts a step or batch; the same one again changes nothing."""
+        """Count a step or batch; the same one again changes nothing."""
         if value is not self._latest:
             self._latest = value
             self._scheduled += 1
 
     def add(self, value: object, event: Callable[[], None]) -> None:
-        """Queues an event of the step scheduled last."""
+        """Queue an event of the step scheduled last."""
         self._events.append(_Event(self._scheduled, value, event))
 
     def deliver(self, max_lag: int | None = None) -> None:
-        """Delivers events that are ready; waits for those that lag too far behind."""
+        """Deliver events that are ready; wait for those that lag too far behind."""
         if self._events and not self._is_delivering:
             bound = self.max_lag if max_lag is None else max_lag
             self._guard(lambda: self._drain(bound))
 
     def _drain(self, max_lag: int) -> None:
-        """Delivers events until the first one that may wait on."""
+        """Deliver events until the first one that may wait on."""
         self._is_delivering = True
         try:
             while self._events:
@@ -99,24 +99,24 @@ class EventQueue:
             self._is_delivering = False
 
     def flush(self) -> None:
-        """Waits for all scheduled steps and delivers all their events."""
+        """Wait for all scheduled steps and deliver all their events."""
         self.deliver(0)
 
     def forget(self) -> None:
-        """Drops all events that were not delivered."""
+        """Drop all events that were not delivered."""
         self._events.clear()
         self._latest = None
         self.last_logs = None
 
     def before_batch(self, event: Callable[[], None]) -> None:
-        """Delivers the begin of a batch after the end of the previous batch."""
+        """Deliver the begin of a batch after the end of the previous batch."""
         if self._events:
             self.add(None, event)
         else:
             event()
 
     def after_batch(self, logs: Logs, event: Callable[[Any], None]) -> None:
-        """Delivers the end of a batch in its turn, with logs for a callback."""
+        """Deliver the end of a batch in its turn, with logs for a callback."""
         self.note_scheduled(logs)
         entry = logs if isinstance(logs, StepLogs) else ForeignLogs(logs)
 
@@ -128,6 +128,6 @@ class EventQueue:
         self.deliver()
 
     def before_fetch(self, logs: StepLogs) -> Any:
-        """Called when Keras asks for an epoch's logs, before any `on_epoch_end`."""
+        """Act when Keras asks for an epoch's logs, before any `on_epoch_end`."""
         self.flush()
         return self.last_logs if self._load(logs.value) is None else None

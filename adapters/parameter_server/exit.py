@@ -37,7 +37,7 @@ class Preemption:
         self._lost = error
 
     def wait_until(self, is_done: Callable[[], bool], poll_secs: float) -> bool:
-        """Waits for something that workers do."""
+        """Wait for something that workers do."""
         while not is_done():
             if self._lost is not None:
                 raise self._lost
@@ -60,7 +60,7 @@ _strategies: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
 def end_with_threads(strategy: Any) -> None:
-    """Makes the process wait at its end for the threads of its coordinator."""
+    """Make the process wait at its end for the threads of its coordinator."""
     # TensorFlow leaves them running. A thread that still builds a worker's iterator
     # returns to an interpreter that is ending, and aborts the process (`FATAL:
     # exception not rethrown`). Then a successful job has exit code 134
@@ -71,7 +71,7 @@ def end_with_threads(strategy: Any) -> None:
 
 
 def _end_all(exit_threads: ExitThreads) -> None:
-    """Ends the threads of all coordinators, then the process with its code."""
+    """End the threads of all coordinators, then the process with its code."""
     deadline = time.monotonic() + (0.5 if PREEMPTED.gave_up else EXIT_SECS)
     clusters = [
         cluster
@@ -79,7 +79,7 @@ def _end_all(exit_threads: ExitThreads) -> None:
         if (cluster := compat.coordinated_cluster(strategy)) is not None
     ]
     # A call may wait for a lock of a lost connection.
-    exit_threads.run([each.stop for each in clusters], deadline)
+    exit_threads.run([c.stop for c in clusters], deadline)
     for thread in compat.coordinator_threads():
         thread.join(max(0.0, deadline - time.monotonic()))
     code = exit_code()
@@ -93,7 +93,7 @@ def _end_all(exit_threads: ExitThreads) -> None:
 
 
 def exit_code() -> int:
-    """The exit code of this process at its end, as far as it can be known."""
+    """Return the exit code of this process at its end, as far as it can be known."""
     error = getattr(sys, "last_value", None)
     if error is not None:
         return exit_codes.of_error(error)

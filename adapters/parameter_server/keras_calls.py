@@ -13,7 +13,7 @@ from hookbridge.ground.protocols import KerasModel, Logs
 
 
 def cached_reads(model: KerasModel) -> AbstractContextManager[None]:
-    """Answers the reads of a model's `steps_per_execution` from memory."""
+    """Answer the reads of a model's `steps_per_execution` from memory."""
     # Keras reads it before each step. The variable is on a server, and the coordinator
     # would wait for it in every step.
     variable = steps_per_execution_variable(model)
@@ -41,7 +41,7 @@ def cached_reads(model: KerasModel) -> AbstractContextManager[None]:
 def no_empty_epochs(
     model: KerasModel, delivered: Callable[[], int]
 ) -> AbstractContextManager[None]:
-    """Keeps `on_epoch_end` from a model's callbacks after an epoch without steps.
+    """Keep `on_epoch_end` from a model's callbacks after an epoch without steps.
 
     At the end of the data, or when a step is given up, Keras would report metrics that
     nobody has updated: a loss of 0, which callbacks take for the best one. `delivered`

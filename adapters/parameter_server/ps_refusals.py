@@ -33,7 +33,7 @@ def _keras_3() -> str:
 
 
 def in_sight() -> bool:
-    """Whether this process has, or is in the scope of, a parameter-server strategy."""
+    """Return whether this process has a parameter-server strategy, or is in one."""
     strategy = type(tf.distribute.get_strategy()).__name__
     return strategy.startswith("ParameterServerStrategy") or (
         "ps" in compat.connected_jobs()
@@ -41,19 +41,19 @@ def in_sight() -> bool:
 
 
 def uses_parameter_servers(model: KerasModel) -> bool:
-    """Whether a model trains under `ParameterServerStrategy`."""
+    """Return whether a model trains under `ParameterServerStrategy`."""
     strategy = getattr(model, "distribute_strategy", None)
     return type(strategy).__name__.startswith("ParameterServerStrategy")
 
 
 def check_keras() -> None:
-    """Refuses Keras 3, which fails under this strategy before it asks its callbacks."""
+    """Refuse Keras 3, which fails under this strategy before it asks its callbacks."""
     if in_sight() and all(compat.is_keras3(k) for k in compat.keras_flavours()):
         raise errors.RefusedError(_keras_3(), see="parameter servers")
 
 
 def check_model_and_hook(model: KerasModel, guest: object) -> None:
-    """Refuses a model or a guest that does not work under `ParameterServerStrategy`."""
+    """Refuse a model or a guest that does not work under `ParameterServerStrategy`."""
     if not hasattr(model, "_cluster_coordinator"):
         raise errors.RefusedError(
             f"`{kinds.name_of(guest)}`: {_keras_3()}", see="parameter servers"
@@ -62,7 +62,7 @@ def check_model_and_hook(model: KerasModel, guest: object) -> None:
 
 
 def check_hook(guest: Any) -> None:
-    """Refuses a hook that `fit` cannot host, or that needs the process of the step."""
+    """Refuse a hook that `fit` cannot host, or that needs the process of the step."""
     refusals.check_hook(guest)
     refusals.check_class(
         guest,

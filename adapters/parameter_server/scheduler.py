@@ -51,7 +51,9 @@ class Scheduler:
         self._events = events
         self._step: ScheduledStep
         self._args: Arguments = ()
-        self._outside: Any = None  # the graph of the native loop
+        self._loop_graph: Any = None  # the graph of the native loop
+        # The default graph of calls before and after a step: the live one is final.
+        self._graph_of_calls = tf.Graph()
         self._eager_mode = compat.private("eager_mode")
         self._halves = RecentlyUsed()  # programs as `SplitProgram`
         self._session: ClusterSession | None = None
@@ -62,41 +64,38 @@ class Scheduler:
         self.data_ended: bool = False
 
     def prepare(self, step: ScheduledStep, args: Arguments) -> None:
-        """Takes what the native loop passes to its step."""
+        """Take what the native loop passes to its step."""
         self.data_ended = False
-        is_other = self.is_another(step)
+        renewed = self._session if self.is_another(step) else None
         self._step, self._args = step, args
-        self._outside = tf.compat.v1.get_default_graph()
-        if is_other:
-            self._renew()
+        self._loop_graph = tf.compat.v1.get_default_graph()
+        if renewed is not None:
+            self._renew(renewed)
 
     def is_another(self, step: ScheduledStep) -> bool:
-        """Whether a callback has changed the step since hooks have begun."""
+        """Return whether a callback has changed the step since hooks have begun."""
         return self._session is not None and step is not self._step
 
-    def _renew(self) -> None:
-        """Shows hooks the step and the optimizer that a callback has changed."""
-        assert self._session is not None
+    def _renew(self, session: ClusterSession) -> None:
+        """Show hooks the step and the optimizer that a callback has changed."""
         self._step.discover(*self._args)
         self._graph.renew(self._step)
-        self._session.renew(RecentlyUsed())
+        session.renew(RecentlyUsed())
         self._halves = RecentlyUsed()
 
     def open(self) -> int:
-        """Traces the step and makes the graph on which hooks `begin`."""
+        """Trace the step and make the graph on which hooks `begin`."""
         self._step.discover(*self._args)
         return self._graph.build(self._step)
 
     def make_session(self) -> ClusterSession:
-        """A session for hooks; the first one, or that of a recovery."""
-        step = self._graph.global_step
-        assert step is not None
+        """Return a session for hooks; the first one, or that of a recovery."""
         ahead = 0 if self._session is None else self.ahead
-        self.in_flight.count = step.value + ahead
+        self.in_flight.count = self._graph.step_number + ahead
         self._session = ClusterSession(
             self._consistent,
             self._graph.live,
-            step,
+            self._graph.global_step,
             self._run_step,
             self._graph.last_values,
         )
@@ -105,12 +104,12 @@ class Scheduler:
     def schedule(
         self, into_step: StepFeeds = NO_FEEDS, feeds: Sequence[Any] = ()
     ) -> StepValue:
-        """Schedules the prepared step, with the tensors that hooks have looked up."""
+        """Schedule the prepared step, with the tensors that hooks have looked up."""
         graph = self._graph
-        tapped = {} if graph.global_step is None else graph.live.tapped
+        tapped = graph.live.tapped if graph.is_built else {}
         keys = tuple(sorted(set(tapped.values())))
         try:
-            with self._outside.as_default(), self._eager_mode():
+            with self._loop_graph.as_default(), self._eager_mode():
                 value = self._step.schedule(self._args, keys, into_step, feeds)
         except Exception as e:
             failure = self.in_flight.failure(e)
@@ -122,7 +121,7 @@ class Scheduler:
         return value
 
     def load(self, value: StepValue) -> dict[str, Any] | None:
-        """The tensors of a step; None if the data ended before it."""
+        """Return the tensors of a step; None if the data ended before it."""
         result = self.in_flight.load(value)
         if result is None:
             self.data_ended = True
@@ -131,11 +130,10 @@ class Scheduler:
         return tapped
 
     def _run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
-        """Runs a program around a step, which may have been scheduled earlier."""
-        assert self._session is not None
+        """Run a program around a step, which may have been scheduled earlier."""
         into_step = self._graph.feeds_of_step(program)
         halves = self._halves_of(program)
-        with self._session.outside():
+        with self._graph_of_calls.as_default(), self._eager_mode():
             early = halves.before(feeds)
         value = self._step_for(into_step, feeds)
         tapped = self.load(value)
@@ -152,7 +150,7 @@ class Scheduler:
             raise errors.LiveSessionError(
                 _LATE_FETCH.format(e.args[0]), see="parameter servers"
             ) from e
-        with self._session.outside():
+        with self._graph_of_calls.as_default(), self._eager_mode():
             return halves.after(early, of_step)
 
     def _halves_of(self, program: SessionProgram) -> SplitProgram:
@@ -163,7 +161,7 @@ class Scheduler:
         return halves
 
     def _step_for(self, into_step: StepFeeds, feeds: Sequence[Any]) -> StepValue:
-        """The step whose events are delivered now; otherwise a new one."""
+        """Return the step whose events are delivered now; otherwise a new one."""
         if self.present is not None:
             if into_step != NO_FEEDS:
                 raise errors.LiveSessionError(_LATE_FEED, see="parameter servers")
@@ -176,20 +174,18 @@ class Scheduler:
     def _count(self, value: StepValue) -> None:
         if not value.is_counted:  # a recovering session delivers the step twice
             value.is_counted = True
-            assert self._graph.global_step is not None
             self._graph.global_step.add(value.steps)
 
     @property
     def ahead(self) -> int:
         """The number of scheduled steps whose events hooks have not got yet."""
-        step = self._graph.global_step
-        return self.in_flight.count - (0 if step is None else int(step.value))
+        graph = self._graph
+        return self.in_flight.count - (graph.step_number if graph.is_built else 0)
 
     @contextlib.contextmanager
     def _consistent(self) -> Iterator[None]:
-        """A context in which weights and global step are of one moment."""
+        """Return a context in which weights and global step are of one moment."""
         step, ahead = self._graph.global_step, self.ahead
-        assert step is not None
         try:
             self.in_flight.wait()
         except END_OF_DATA:
@@ -202,13 +198,13 @@ class Scheduler:
             step.value -= ahead
 
     def take_outputs(self) -> Any:
-        """What Keras gets for the step that was scheduled last, once."""
+        """Return what Keras gets for the step that was scheduled last, once."""
         outputs, self.outputs = self.outputs, None
         return outputs
 
     @contextlib.contextmanager
     def presenting(self, value: StepValue) -> Iterator[None]:
-        """A context in which the session's next step is one scheduled earlier."""
+        """Let the session's next step be one scheduled earlier, in a context."""
         self.present = value
         try:
             yield

@@ -28,9 +28,9 @@ class Layout:
         self._groups: list[list[int]] = []  # the numbers of the outputs in each vector
 
     def pack(self, outputs: object) -> list[Any]:
-        """Joins a structure of tensors; called in the function being traced."""
+        """Join a structure of tensors; called in the function being traced."""
         flat = tf.nest.flatten(outputs, expand_composites=True)
-        tensors = [tf.convert_to_tensor(each) for each in flat]
+        tensors = [tf.convert_to_tensor(output) for output in flat]
         groups: dict[Any, list[int]] = {}
         for number, tensor in enumerate(tensors):
             is_known = tensor.shape.is_fully_defined()
@@ -46,7 +46,7 @@ class Layout:
         ]
 
     def unpack(self, vectors: Sequence[Any]) -> Any:
-        """The packed structure, with numpy values."""
+        """Return the packed structure, with numpy values."""
         leaves: list[Any] = [None] * len(self._shapes)
         for group, vector in zip(self._groups, vectors, strict=True):
             array = vector.numpy() if hasattr(vector, "numpy") else vector
@@ -61,7 +61,7 @@ class Layout:
 
 
 def _wait(remote: Any) -> None:
-    """Waits until the coordinator has copied a value, or knows that there is none."""
+    """Wait until the coordinator has copied a value, or knows that there is none."""
 
     def is_ready() -> bool:
         return bool(compat.remote_value_is_ready(remote))
@@ -94,7 +94,7 @@ class StepValue:
         )
 
     def load(self) -> tuple[Any, dict[str, Any]]:
-        """Waits for the step: `(logs, {key of a tensor of the step: value})`."""
+        """Wait for the step: `(logs, {key of a tensor of the step: value})`."""
         if self._loaded is None:
             _wait(self._remote)
             logs, taps = self._layout.unpack(self._remote.get())
@@ -147,7 +147,7 @@ class ForeignLogs:
 
 
 def to_python(logs: object) -> Any:
-    """Logs as Keras gives them to callbacks: scalars as Python numbers."""
+    """Return logs as Keras gives them to callbacks: scalars as Python numbers."""
     if isinstance(logs, Mapping):
         return {key: to_python(value) for key, value in logs.items()}
     if isinstance(logs, tf.Tensor):

@@ -32,7 +32,7 @@ class StepsInFlight:
         self._join.install()
 
     def _patient_join(self) -> None:
-        """The coordinator's `join`, for Keras too: gives up steps that hang."""
+        """Join as the coordinator does, for Keras too, but give up steps that hang."""
         try:
             PREEMPTED.wait_until(self._coordinator.done, JOIN_POLL_SECS)
         except Exception as e:
@@ -41,14 +41,14 @@ class StepsInFlight:
             raise
 
     def wait(self) -> None:
-        """Waits until no step is in flight."""
+        """Wait until no step is in flight."""
         try:
             self._coordinator.join()
         except Exception as e:
             raise self.failure(e) from e
 
     def failure(self, error: BaseException) -> BaseException:
-        """The error to raise when a step, or the scheduling of one, failed."""
+        """Return the error to raise when a step, or the scheduling of one, failed."""
         if isinstance(error, (errors.HookBridgeError, ClusterFailure)):
             return error
         if isinstance(error, tf.errors.CancelledError):
@@ -66,7 +66,7 @@ class StepsInFlight:
         return ClusterFailure(error)
 
     def load(self, value: StepValue) -> tuple[Any, dict[str, Any]] | None:
-        """Logs and tensors of a step; None if the data ended before it."""
+        """Return logs and tensors of a step; None if the data ended before it."""
         if value.is_lost:
             return None
         is_new = not value.is_loaded
@@ -80,7 +80,8 @@ class StepsInFlight:
             value.is_lost = True
             self.count -= value.steps
             return None
-        self.delivered += is_new
+        if is_new:
+            self.delivered += 1
         if not self._results_known:
             self._results_known = True
             with self._eager_mode():

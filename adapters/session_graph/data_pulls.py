@@ -49,25 +49,25 @@ class DataPulls:
             self._trained = graph_ops.ancestors(trained)
 
     def taken_by(self, source: LogSource, ops: Iterable[Any]) -> bool:
-        """Whether running `ops` takes all the data of an entry."""
+        """Return whether running `ops` takes all the data of an entry."""
         needs = self._needs[source.key]
         return not needs or needs <= graph_ops.ancestors(ops)
 
     def placeholders_beside(self, reached: ReachedOps) -> frozenset[Any]:
-        """The placeholders of entries that a run need not feed, but may feed."""
+        """Return the placeholders of entries that a run need not feed, but may feed."""
         needs = frozenset[Any]().union(*self._needs.values()) - reached.ops
         return frozenset(op for op in needs if op.type == _PLACEHOLDER)
 
     def fetched_in(
         self, source: LogSource, update: ReachedOps, fed: frozenset[Any]
     ) -> bool:
-        """Whether a run takes the data of an entry, or feeds it."""
+        """Return whether a run takes the data of an entry, or feeds it."""
         return self._needs[source.key] - fed <= update.ops
 
     def fetched_with(
         self, source: LogSource, step: ReachedOps, fed: frozenset[Any] = frozenset()
     ) -> bool:
-        """Whether a step that feeds `fed` can fetch an entry, and nothing is missing.
+        """Return whether a step that feeds `fed` can fetch an entry.
 
         If not, the entry belongs to another kind of run: for example, a step of the
         generator does not fetch an entry of the discriminator.
@@ -82,7 +82,7 @@ class DataPulls:
 
 
 def _refuse(source: LogSource, op: Any) -> None:
-    """Refuses an entry that needs `op`, which no training run reaches."""
+    """Refuse an entry that needs `op`, which no training run reaches."""
     entry = f'`logs["{source.key}"]` ("{source.tensor.name}")'
     if op.type == _PLACEHOLDER:
         raise errors.RefusedError(
@@ -107,7 +107,7 @@ def _refuse(source: LogSource, op: Any) -> None:
 def fed_placeholders(
     graph: Graph, feed_dict: Mapping[Any, Any] | None
 ) -> frozenset[Any]:
-    """The placeholders that a loop feeds in a run."""
+    """Return the placeholders that a loop feeds in a run."""
     ops = set()
     for key in feed_dict or {}:
         for part in graph_ops.parts(key):
@@ -116,12 +116,15 @@ def fed_placeholders(
 
 
 def _is_data(op: Any) -> bool:
-    """Whether an op takes data from an iterator or a queue, or has to be fed."""
+    """Return whether an op takes data from an iterator or a queue, or has to be fed."""
     return op.type == _PLACEHOLDER or _pulls(op)
 
 
 def _pulls(op: Any) -> bool:
-    """Whether an op takes data; a call that is given an iterator counts as such."""
+    """Return whether an op takes data.
+
+    A call that is given an iterator counts as such.
+    """
     if op.type.startswith(_DEQUEUES):
         return True
     if op.type in _HARMLESS or op.type in graph_ops.PASSES:

@@ -26,7 +26,7 @@ class EvalMetrics(NamedTuple):
 
 
 def training_spec(graph: Graph) -> Any:
-    """The `EstimatorSpec` whose training session is being made, or None."""
+    """Return the `EstimatorSpec` whose training session is being made, or None."""
     names = compat.running_locals("estimator_train")
     spec = None if names is None else names["estimator_spec"]
     is_of_graph = getattr(getattr(spec, "loss", None), "graph", None) is graph
@@ -34,13 +34,13 @@ def training_spec(graph: Graph) -> Any:
 
 
 def scaffold_saver(graph: Graph) -> Any:
-    """The saver that the `model_fn` gave to the `Scaffold` of its training, or None."""
+    """Return the saver that the `model_fn` gave to its `Scaffold`, or None."""
     spec = training_spec(graph)
     return None if spec is None else getattr(spec.scaffold, "saver", None)
 
 
 def collect_saver(graph: Graph) -> None:
-    """Puts the Scaffold's saver into `SAVERS`, where others look for it."""
+    """Put the Scaffold's saver into `SAVERS`, where others look for it."""
     saver = scaffold_saver(graph)
     savers = graph.get_collection_ref(tf.compat.v1.GraphKeys.SAVERS)
     if saver is not None and not savers:
@@ -49,22 +49,22 @@ def collect_saver(graph: Graph) -> None:
 
 def input_names() -> dict[str, str]:
     """`{tensor's name: name}` of the features and labels of a training being made."""
-    held = compat.running_locals("estimator_data") or {}
+    data = compat.running_locals("estimator_data") or {}
     names: dict[str, str] = {}
     for part in ("features", "labels"):
-        value = held.get(part)
+        value = data.get(part)
         entries = value.items() if isinstance(value, Mapping) else [("", value)]
         for key, tensor in entries:
             name = f"{part}/{key}" if key else part
             if isinstance(tensor, COMPOSITES):
-                names |= {each.name: n for n, each in dense_parts(name, tensor)}
+                names |= {dense.name: n for n, dense in dense_parts(name, tensor)}
             elif isinstance(tensor, tf.Tensor):
                 names[tensor.name] = name
     return names
 
 
 def evaluation(graph: Graph) -> EvalMetrics | None:
-    """The metrics of the evaluation whose session is being made, or None."""
+    """Return the metrics of the evaluation whose session is being made, or None."""
     names = compat.running_locals("evaluate_once")
     if names is None:
         return None
@@ -80,7 +80,7 @@ def evaluation(graph: Graph) -> EvalMetrics | None:
 
 
 def checkpoint_dir() -> str | None:
-    """The directory of the `MonitoredTrainingSession` that is being made, or None."""
+    """Return the directory of the `MonitoredTrainingSession` being made, or None."""
     # Workers are given it too, though they write nothing there.
     names = compat.running_locals("monitored_training_session") or {}
     directory = names.get("checkpoint_dir")

@@ -17,7 +17,7 @@ _METRICS = tf.compat.v1.GraphKeys.METRIC_VARIABLES
 
 
 def find(logs: Mapping[str, Any], graph: Graph) -> list[LogSource]:
-    """The entries of an evaluation graph: its streaming metrics, the loss first."""
+    """Return an evaluation graph's streaming metrics, the loss first."""
     # Of `logs`, entries that only the training graph has are left out.
     sources: dict[str, LogSource] = {}
     for key, spec in logs.items():
@@ -42,7 +42,7 @@ def find(logs: Mapping[str, Any], graph: Graph) -> list[LogSource]:
 
 
 def _named_metrics(graph: Graph) -> list[LogSource]:
-    """The `tf.compat.v1.metrics` of a graph, by their scopes."""
+    """Return the `tf.compat.v1.metrics` of a graph, by their scopes."""
     variables = collected.variables(graph, _METRICS)
     scopes = dict.fromkeys(v.op.name.rpartition("/")[0] for v in variables)
     metrics = (log_sources.find_metric(scope, graph) for scope in scopes)
@@ -52,7 +52,7 @@ def _named_metrics(graph: Graph) -> list[LogSource]:
 def _declared_metrics(
     evaluation: estimator_stack.EvalMetrics, graph: Graph
 ) -> list[LogSource]:
-    """The metrics that `Estimator.evaluate` returns, in the order they were built."""
+    """Return the metrics that `Estimator.evaluate` returns, as they were built."""
     # An Estimator sorts the names, but the variables are in the user's order.
     positions = {op: i for i, op in enumerate(graph.get_operations())}
     listed = collected.variables(graph, _METRICS)
@@ -61,8 +61,8 @@ def _declared_metrics(
     for name, value in evaluation.values.items():
         reached = graph_ops.ancestors([value.op])
         first = min(positions[op] for op in (reached & variables) or [value.op])
-        scope, _, last = value.op.name.rpartition("/")
-        metric = log_sources.find_metric(scope, graph) if last == "value" else None
+        scope, _, leaf = value.op.name.rpartition("/")
+        metric = log_sources.find_metric(scope, graph) if leaf == "value" else None
         if metric is not None and metric.value is value:
             source = metric._replace(key=name)
         elif any(op.type == "NextIteration" for op in reached):

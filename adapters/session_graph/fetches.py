@@ -36,15 +36,15 @@ class StepFetch:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it fetches nothing."""
+        """Return whether it fetches nothing."""
         return not self.arguments.fetches
 
     def count(self, results: Any) -> int | None:
-        """The counter after the step, or None if the step did not fetch it."""
+        """Return the counter after the step, or None if the step did not fetch it."""
         return int(results[0][-1]) if self._reads_counter else None
 
     def unpack(self, results: Any) -> dict[str, Any]:
-        """The fetched values of the entries of `logs`."""
+        """Return the fetched values of the entries of `logs`."""
         first = len(results) - len(self._others)
         numbers = np.asarray(results[:first], np.float64).ravel().tolist()
         # The counter is the last number and has no key.
@@ -83,7 +83,7 @@ class FetchPlan:
             self._add_vectors(counter, steps)
 
     def _add_vectors(self, counter: Any, steps: StepGraph) -> None:
-        """Adds the tensors that hold several numbers to the graph."""
+        """Add the tensors that hold several numbers to the graph."""
         numbers = [tf.cast(s.tensor, tf.float64) for s in self._scalars]
         for tail in steps.tails() if counter is not None else ():
             with tf.control_dependencies([tail]):
@@ -97,11 +97,14 @@ class FetchPlan:
     def _not_taken_by(
         self, ops: Sequence[Any], sources: Sequence[LogSource]
     ) -> list[LogSource]:
-        """The entries whose data no op takes; with any, the size of the batch too."""
-        others = [s for s in sources if not self._pulls.taken_by(s, ops)]
-        if others:
-            others += [s for s in sources if s.key == SIZE and s not in others]
-        return others
+        """Return the entries whose data no op takes.
+
+        With any, the size of the batch too.
+        """
+        not_taken = [s for s in sources if not self._pulls.taken_by(s, ops)]
+        if not_taken:
+            not_taken += [s for s in sources if s.key == SIZE and s not in not_taken]
+        return not_taken
 
     def fetch_of(
         self,
@@ -109,7 +112,7 @@ class FetchPlan:
         counter: StepCounter,
         feed_dict: Mapping[Any, Any] | None,
     ) -> tuple[StepFetch, int | None]:
-        """What a step fetches, and how far it moves the counter (None if unknown)."""
+        """Return what a step fetches, and how far it moves the counter, if known."""
         fed = self._fed_beside(step, feed_dict)
         entry: tuple[StepFetch, int | None] | None = self._of_steps.get((step, fed))
         if entry is None or (entry[1] is not None and not counter.is_counted):
@@ -119,13 +122,13 @@ class FetchPlan:
         return entry
 
     def is_fixed(self, step: ReachedOps) -> bool:
-        """Whether a step fetches the same whatever its run feeds."""
+        """Return whether a step fetches the same whatever its run feeds."""
         return not self._beside.get(step)
 
     def fetch_between(
         self, update: ReachedOps, feed_dict: Mapping[Any, Any] | None
     ) -> StepFetch | None:
-        """What an update without a step fetches, or None."""
+        """Return what an update without a step fetches, or None."""
         if not self._between:
             return None
         fed = self._fed_beside(update, feed_dict)
@@ -141,24 +144,26 @@ class FetchPlan:
     def _fed_beside(
         self, reached: ReachedOps, feed_dict: Mapping[Any, Any] | None
     ) -> frozenset[Any]:
-        """The placeholders that a run feeds for entries alone."""
-        beside: frozenset[Any] | None = self._beside.get(reached)
-        if beside is None:
-            beside = self._pulls.placeholders_beside(reached)
-            self._beside.add(reached, beside)
-        return beside & fed_placeholders(self._graph, feed_dict) if beside else beside
+        """Return the placeholders that a run feeds for entries alone."""
+        placeholders: frozenset[Any] | None = self._beside.get(reached)
+        if placeholders is None:
+            placeholders = self._pulls.placeholders_beside(reached)
+            self._beside.add(reached, placeholders)
+        if not placeholders:
+            return placeholders
+        return placeholders & fed_placeholders(self._graph, feed_dict)
 
     def _make(
         self, step: ReachedOps, reads_counter: bool, fed: frozenset[Any]
     ) -> StepFetch:
-        """The fetches of a step: numbers in one vector, the counter if it is read."""
+        """Return the fetches of a step: a vector of numbers, the counter if read."""
         scalars = [s for s in self._scalars if self._pulls.fetched_with(s, step, fed)]
-        others = [s for s in self._others if self._pulls.fetched_with(s, step, fed)]
+        whole = [s for s in self._others if self._pulls.fetched_with(s, step, fed)]
         keys = [s.key for s in scalars]
         if len(scalars) < len(self._scalars):
             # The vectors hold all numbers, and this step must not fetch all of them.
-            return StepFetch([*scalars, *others])
+            return StepFetch([*scalars, *whole])
         vector = self._vectors.get(step.tail) if reads_counter else None
         if vector is None:
-            return StepFetch(others, numbers=keys, vector=self._plain)
-        return StepFetch(others, numbers=keys, vector=vector, reads_counter=True)
+            return StepFetch(whole, numbers=keys, vector=self._plain)
+        return StepFetch(whole, numbers=keys, vector=vector, reads_counter=True)

@@ -29,7 +29,7 @@ def ancestors(ops: Iterable[Any]) -> frozenset[Any]:
 
 
 def source_op(tensor: Any) -> Any:
-    """The op a tensor comes from, looking through ops that only pass it on."""
+    """Return the op a tensor comes from, looking through ops that only pass it on."""
     op = tensor.op
     while op.type in PASSES and op.inputs:
         op = op.inputs[0].op
@@ -37,7 +37,7 @@ def source_op(tensor: Any) -> Any:
 
 
 def fetchable(tensor: Any) -> Any:
-    """A tensor of the same value that a session can fetch; None without one.
+    """Return a tensor of the same value that a session can fetch; None without one.
 
     A conditional or a loop hands its outputs on, and its own op cannot be fetched.
     """
@@ -49,7 +49,7 @@ def fetchable(tensor: Any) -> Any:
 
 
 def constant_value(tensor: Any) -> Any:
-    """The value of a `Const` as an array, None for any other tensor."""
+    """Return the value of a `Const` as an array, None for any other tensor."""
     # `tf.get_static_value` would forbid feeding the tensor from then on.
     if tensor.op.type != "Const":
         return None
@@ -57,13 +57,13 @@ def constant_value(tensor: Any) -> Any:
 
 
 def is_apply(op: Any) -> bool:
-    """Whether an op is an optimizer's update of a variable."""
+    """Return whether an op is an optimizer's update of a variable."""
     kind = op.type.removeprefix("Resource").removeprefix("Sparse")
     return kind.startswith("Apply") and kind not in ("ApplyGradient",)
 
 
 def updates_rows(op: Any) -> bool:
-    """Whether an optimizer updates rows by it, which has no op of its own for that."""
+    """Return whether an optimizer without an op for that updates rows by it."""
     scatters = re.fullmatch(r"(Resource)?Scatter(Add|Sub)", op.type)
     return scatters is not None and _ROW_UPDATES.search(op.name) is not None
 
@@ -85,14 +85,14 @@ def leaves(fetches: Any) -> Iterable[Any]:
 
 
 def parts(leaf: Any) -> list[Any]:
-    """A sparse or ragged fetch as its dense tensors; anything else as itself."""
+    """Return a sparse or ragged fetch as its dense tensors; anything else as itself."""
     if isinstance(leaf, (tf.compat.v1.SparseTensor, tf.IndexedSlices, tf.RaggedTensor)):
         return list(tf.nest.flatten(leaf, expand_composites=True))
     return [leaf]
 
 
 def recompute(value: object, after: Any) -> Any:
-    """A copy of the ops between a metric's variables and its value, run after an op."""
+    """Copy the ops between a metric's variables and its value, after an op."""
     copies: dict[Any, Any] = {}
 
     def copy(tensor: Any) -> Any:

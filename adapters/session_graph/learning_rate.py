@@ -33,7 +33,7 @@ class LearningRate(NamedTuple):
 
 
 def find(graph: Graph, choice: Any = None) -> list[LearningRate]:
-    """The learning rates of a graph, one for each optimizer, empty if none is found."""
+    """Return the learning rates of a graph, one for each optimizer."""
     # They are the `lr` or `alpha` inputs of the optimizers' update ops, traced back to
     # their origin. A user may name it (`choice`).
     rates: dict[Any, LearningRate] = {}
@@ -51,7 +51,10 @@ def find(graph: Graph, choice: Any = None) -> list[LearningRate]:
 
 
 def _given(graph: Graph, choice: Any) -> LearningRate:
-    """The rate that a user has named; refuses what is no floating-point scalar."""
+    """Return the rate that a user has named.
+
+    Refuse what is no floating-point scalar.
+    """
     if isinstance(choice, str):
         choice = log_sources.tensor_named(choice, graph, "`learning_rate`")
     expected = (
@@ -77,7 +80,7 @@ def _rate_input(op: Any) -> Any:
 
 
 def classify(tensor: Any, graph: Graph) -> LearningRate:
-    """Where a learning-rate tensor comes from, looking through casts and reads."""
+    """Return where a learning-rate tensor comes from, through casts and reads."""
     variable = collected.variable_behind(tensor)
     if variable is not None:
         return LearningRate(graph.as_graph_element(variable), "variable", variable)
@@ -88,7 +91,7 @@ def classify(tensor: Any, graph: Graph) -> LearningRate:
 
 
 def _reads_of_step(tensor: Any, graph: Graph) -> tuple[Any, ...]:
-    """The tensors through which the global step reaches another tensor."""
+    """Return the tensors through which the global step reaches another tensor."""
     counter = collected.global_step(graph)
     if counter is None:
         return ()
@@ -96,7 +99,7 @@ def _reads_of_step(tensor: Any, graph: Graph) -> tuple[Any, ...]:
     uses = [
         op
         for op in graph_ops.ancestors([tensor.op])
-        if op.outputs and any(each.op is handle for each in op.inputs)
+        if op.outputs and any(input_.op is handle for input_ in op.inputs)
     ]
     reads = {
         (op if op.type == "ReadVariableOp" else handle).outputs[0].name for op in uses
@@ -105,17 +108,19 @@ def _reads_of_step(tensor: Any, graph: Graph) -> tuple[Any, ...]:
 
 
 def copies(tensor: Any) -> tuple[Any, ...]:
-    """A tensor and those that pass it on: a hook may feed each in its place."""
+    """Return a tensor and those that pass it on: a hook may feed each in its place."""
     tensors = [tensor]
-    for each in tensors:
+    for passed_on in tensors:
         tensors += [
-            op.outputs[0] for op in each.consumers() if op.type in ("Identity", "Cast")
+            op.outputs[0]
+            for op in passed_on.consumers()
+            if op.type in ("Identity", "Cast")
         ]
-    return tuple(each for each in tensors if each.graph.is_feedable(each))
+    return tuple(t for t in tensors if t.graph.is_feedable(t))
 
 
 def placeholder(rates: Sequence[LearningRate]) -> Any:
-    """The one learning rate if it is a placeholder, which loops may feed, or None."""
+    """Return the one learning rate if it is a placeholder, or None."""
     if len(rates) == 1 and "Placeholder" in rates[0].tensor.op.type:
         return rates[0].tensor
     return None

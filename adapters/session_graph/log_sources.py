@@ -33,19 +33,19 @@ class LogSource(NamedTuple):
 
     @property
     def scalar(self) -> bool:
-        """Whether it is a number, which can share one fetch with the others."""
+        """Return whether it is a number, which can share one fetch with the others."""
         return self.maybe_scalar and self.tensor.shape.rank == 0
 
     @property
     def maybe_scalar(self) -> bool:
-        """Whether it may be a number: the rank may be unknown before it has a value."""
+        """Return whether it may be a number: its rank may not be known yet."""
         dtype = self.tensor.dtype.base_dtype
         number = dtype.is_floating or dtype.is_integer or dtype.is_bool
         return bool(number) and self.tensor.shape.rank in (0, None)
 
 
 def resolve(key: str, spec: Any, graph: Graph) -> LogSource:
-    """The source that one entry of `logs=` stands for."""
+    """Return the source that one entry of `logs=` stands for."""
     # A function is called on each graph: a model_fn makes new tensors each time.
     if callable(spec) and not hasattr(spec, "result"):
         spec = without_arguments(f"logs[{key!r}]", spec)()
@@ -79,7 +79,7 @@ def _number(source: LogSource) -> LogSource:
 
 
 def streaming_source(key: str, value: Any, update: Any, graph: Graph) -> LogSource:
-    """A metric with its own mean; `update` is an op, or the value after it."""
+    """Return a metric with its own mean; `update` is an op, or the value after it."""
     update = graph.as_graph_element(update)
     if isinstance(update, tf.Operation) or update.shape.rank != 0:
         operation = getattr(update, "op", update)
@@ -96,7 +96,7 @@ def streaming_source(key: str, value: Any, update: Any, graph: Graph) -> LogSour
 
 
 def tensor_of(value: object, graph: Graph, where: str, expected: str) -> Any:
-    """The tensor of a graph that a user gave."""
+    """Return the tensor of a graph that a user gave."""
     try:
         tensor = graph.as_graph_element(value, allow_operation=False)
         return collected.value_of(tensor)
@@ -107,7 +107,7 @@ def tensor_of(value: object, graph: Graph, where: str, expected: str) -> Any:
 
 
 def tensor_named(name: str, graph: Graph, where: str) -> Any:
-    """A tensor by name; `":0"` may be left out."""
+    """Return a tensor by name; `":0"` may be left out."""
     try:
         return graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
     except (KeyError, ValueError):
@@ -119,7 +119,10 @@ def tensor_named(name: str, graph: Graph, where: str) -> Any:
 
 
 def find_loss(graph: Graph) -> Any:
-    """The loss of a training graph, or None; `tf.losses` may be summed up for it."""
+    """Return the loss of a training graph, or None.
+
+    `tf.losses` may be summed up for it.
+    """
     known = known_loss(graph)
     if known is None and collected.tensors(graph, tf.compat.v1.GraphKeys.LOSSES):
         return _total_loss()
@@ -127,7 +130,10 @@ def find_loss(graph: Graph) -> Any:
 
 
 def _total_loss() -> Any:
-    """The sum of `tf.losses`; None if TensorFlow cannot add them up to one number."""
+    """Return the sum of `tf.losses`.
+
+    None if TensorFlow cannot add them up to one number.
+    """
     # A program may have put there what nothing ever adds up, such as a loss of each
     # example or None.
     with contextlib.suppress(AttributeError, TypeError, ValueError):
@@ -137,7 +143,7 @@ def _total_loss() -> Any:
 
 
 def known_loss(graph: Graph) -> Any:
-    """The loss of a training graph that is there as one tensor, or None."""
+    """Return the loss of a training graph that is there as one tensor, or None."""
     # In this order: the loss of the `EstimatorSpec`, the tensor behind a scalar summary
     # "loss", a tensor named "loss:0".
     spec = estimator_stack.training_spec(graph)
@@ -178,7 +184,7 @@ def _tensor_loss(graph: Graph) -> Any:
 
 
 def find_metric(name: str, graph: Graph) -> LogSource | None:
-    """A `tf.compat.v1.metrics` metric by its scope, or None."""
+    """Return a `tf.compat.v1.metrics` metric by its scope, or None."""
     # The functions of that module name their outputs `<name>/value` and
     # `<name>/update_op`.
     try:
@@ -234,7 +240,7 @@ class MetricValues:
         return {n: np.array(v) for n, v in session.run(self._reads).items()}
 
     def write(self, session: Session, values: Mapping[str, Any]) -> None:
-        """Sets metrics to what `read` returned; resets those without a value."""
+        """Set metrics to what `read` returned; reset those without a value."""
         session.run(self._resets)
         for name in self._writes.keys() & values.keys():
             op, value = self._writes[name], np.asarray(values[name])

@@ -27,7 +27,7 @@ class SavedArray(NamedTuple):
     variable: str  # the name of the variable in its graph, without ":0"
 
     def of(self, array: Any) -> Any:
-        """This entry's part of the whole array."""
+        """Return this entry's part of the whole array."""
         for axis, part in enumerate(self.slice.rpartition(" ")[2].split(":")):
             if "," in part:
                 begin, length = map(int, part.split(","))
@@ -36,10 +36,12 @@ class SavedArray(NamedTuple):
 
 
 def entry_of(variable: Any) -> SavedArray:
-    """Where a `Saver` keeps a variable of a graph."""
-    own, info = variable.op.name, variable._save_slice_info
+    """Return where a `Saver` keeps a variable of a graph."""
+    name, info = variable.op.name, variable._save_slice_info
     return (
-        SavedArray(info.full_name, info.spec, own) if info else SavedArray(own, "", own)
+        SavedArray(info.full_name, info.spec, name)
+        if info
+        else SavedArray(name, "", name)
     )
 
 
@@ -76,16 +78,16 @@ def entries_of_saver(saver: Any, graph: Graph) -> dict[SavedArray, Any]:
 
 
 def is_saved(variable: Any) -> bool:
-    """Whether a saver of the variable's graph writes it."""
+    """Return whether a saver of the variable's graph writes it."""
     graph = variable.graph
     definitions = [s.saver_def for s in collected.savers(graph)]
-    names = [each.save_tensor_name for each in definitions if each is not None]
+    names = [d.save_tensor_name for d in definitions if d is not None]
     saves = [graph.as_graph_element(name).op for name in names]
     return collected.handle_op(variable) in graph_ops.ancestors(saves)
 
 
 def fetch(session: Session, entries: Mapping[SavedArray, Any]) -> dict[SavedArray, Any]:
-    """The values of a session, with the types that `write` needs."""
+    """Return the values of a session, with the types that `write` needs."""
     arrays: dict[SavedArray, Any] = session.run(dict(entries))
     for entry, source in entries.items():
         # A session gives quantized numbers as plain ones.
@@ -95,7 +97,7 @@ def fetch(session: Session, entries: Mapping[SavedArray, Any]) -> dict[SavedArra
 
 
 def write(prefix: str, values: Mapping[SavedArray, Any]) -> str:
-    """Writes arrays or tensors as a TF1 checkpoint, which a `Saver` restores."""
+    """Write arrays or tensors as a TF1 checkpoint, which a `Saver` restores."""
     with compat.private("eager_mode")(), tf.device("/cpu:0"):
         names, slices, tensors = _columns(values)
         tf.raw_ops.SaveV2(
@@ -105,7 +107,7 @@ def write(prefix: str, values: Mapping[SavedArray, Any]) -> str:
 
 
 def write_in_one_file(path: str, values: Mapping[SavedArray, Any]) -> str:
-    """The same in the older format, that of `Saver(write_version=1)`."""
+    """Return the same in the older format, that of `Saver(write_version=1)`."""
     with compat.private("eager_mode")(), tf.device("/cpu:0"):
         names, slices, tensors = _columns(values)
         tf.raw_ops.SaveSlices(
@@ -115,7 +117,7 @@ def write_in_one_file(path: str, values: Mapping[SavedArray, Any]) -> str:
 
 
 def _columns(values: Mapping[SavedArray, Any]) -> tuple[Any, Any, list[Any]]:
-    """Names, slices and tensors, each in the order of the names."""
+    """Return names, slices and tensors, each in the order of the names."""
     entries = sorted(values)
     # NumPy takes a number of Python for 64 bits, as a global step has them.
     arrays = [
@@ -130,7 +132,7 @@ def _columns(values: Mapping[SavedArray, Any]) -> tuple[Any, Any, list[Any]]:
 
 
 def read(prefix: str, entries: Collection[SavedArray]) -> dict[SavedArray, Any]:
-    """The arrays of those entries that a checkpoint has."""
+    """Return the arrays of those entries that a checkpoint has."""
     reader = tf.train.load_checkpoint(prefix)
     arrays = {
         name: reader.get_tensor(name)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -15,11 +14,9 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.adapters.session_graph import graph_ops
 from hookbridge.ground import collected
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import Graph, Session
 from hookbridge.ground.tf_config import task_of
-
-_writes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-_held_back: weakref.WeakKeyDictionary[Any, _HeldBack] = weakref.WeakKeyDictionary()
 
 
 class _HeldBack:
@@ -31,42 +28,46 @@ class _HeldBack:
         self.before: dict[int, tuple[Any, Any]] = {}
 
     def note(self, session: Session, variables: Sequence[Any]) -> None:
-        """Called before variables are set."""
+        """Keep the values of variables that are about to be set."""
         if not self.is_on:
-            for each in variables:  # what is set now is for checkpoints too
-                self.before.pop(id(each), None)
+            for variable in variables:  # what is set now is for checkpoints too
+                self.before.pop(id(variable), None)
             return
-        new = [each for each in variables if id(each) not in self.before]
-        for each, value in zip(new, read(session, new), strict=True):
-            self.before[id(each)] = (each, value)
+        new = [variable for variable in variables if id(variable) not in self.before]
+        for variable, value in zip(new, read(session, new), strict=True):
+            self.before[id(variable)] = (variable, value)
+
+
+_WRITES = Fact[int]("session", "number of writes of variables")
+_HELD_BACK = Fact[_HeldBack]("session", "what no checkpoint is to have")
 
 
 @contextlib.contextmanager
 def held_back(session: Session) -> Iterator[None]:
-    """A context in which `write` sets what no checkpoint of the session is to have."""
-    held = _held_back.setdefault(session, _HeldBack())
-    held.is_on = True
+    """Let `write` set what no checkpoint is to have, in a context."""
+    holder = _HELD_BACK.get_or_put(session, _HeldBack)
+    holder.is_on = True
     try:
         yield
     finally:
-        held.is_on = False
+        holder.is_on = False
 
 
 @contextlib.contextmanager
 def undone(session: Session) -> Iterator[None]:
-    """A context after which what `write` has set in it is as it was before."""
-    held = _held_back.setdefault(session, _HeldBack())
+    """Return a context after which what `write` has set in it is as it was before."""
+    holder = _HELD_BACK.get_or_put(session, _HeldBack)
     with held_back(session):
         yield
-    _assign(session, held.before.values())
-    held.before.clear()
+    _assign(session, holder.before.values())
+    holder.before.clear()
 
 
 @contextlib.contextmanager
 def as_saved(session: Session) -> Iterator[None]:
-    """A context in which variables have the values that checkpoints are to have."""
-    held = _held_back.get(session)
-    pairs = [] if held is None else list(held.before.values())
+    """Give variables the values that checkpoints are to have, in a context."""
+    holder = _HELD_BACK.get(session)
+    pairs = [] if holder is None else list(holder.before.values())
     now = read(session, [variable for variable, _ in pairs])
     _assign(session, pairs)
     try:
@@ -77,32 +78,32 @@ def as_saved(session: Session) -> Iterator[None]:
 
 
 def writes(session: Session) -> int:
-    """How many times `write` has set what checkpoints of a session are to have."""
-    return _writes.get(session, 0)
+    """Return how often `write` has set what checkpoints are to have."""
+    return _WRITES.get(session) or 0
 
 
 def read(session: Session, variables: Sequence[Any]) -> list[Any]:
-    """Values of several variables in one run, as numpy arrays."""
+    """Return values of several variables in one run, as numpy arrays."""
     return list(session.run(list(variables))) if variables else []
 
 
 def write(session: Session, pairs: Iterable[tuple[Any, Any]]) -> None:
-    """Assigns values to variables of a graph that may be finalized.
+    """Assign values to variables of a graph that may be finalized.
 
     As `Variable.load` does, by the initializers with fed inputs. A worker leaves those
     of a parameter server to the chief: N workers would reduce a learning rate N times.
     """
-    own = [pair for pair in pairs if not _is_left_alone(pair[0])]
-    held = _held_back.get(session)
-    if held is not None:
-        held.note(session, [variable for variable, _ in own])
-    _assign(session, own)
-    if own and not (held is not None and held.is_on):
-        _writes[session] = writes(session) + 1
+    to_write = [pair for pair in pairs if not _is_left_alone(pair[0])]
+    holder = _HELD_BACK.get(session)
+    if holder is not None:
+        holder.note(session, [variable for variable, _ in to_write])
+    _assign(session, to_write)
+    if to_write and not (holder is not None and holder.is_on):
+        _WRITES.put(session, writes(session) + 1)
 
 
 def _is_left_alone(variable: Any) -> bool:
-    """Whether this process is a worker, and the variable on a parameter server."""
+    """Return whether this process is a worker and the variable is on a server."""
     is_elsewhere = task_of() == "worker" and "/job:ps" in (variable.device or "")
     if is_elsewhere:
         _say_left_alone(variable.op.name)
@@ -110,7 +111,7 @@ def _is_left_alone(variable: Any) -> bool:
 
 
 def _assign(session: Session, pairs: Iterable[tuple[Any, Any]]) -> None:
-    """Runs initializers with other initial values, which adds no op to the graph."""
+    """Run initializers with other initial values, which adds no op to the graph."""
     rounds: list[tuple[list[Any], dict[Any, Any]]] = []
     for variable, value in pairs:
         initializer = variable.initializer
@@ -136,14 +137,14 @@ def _assign(session: Session, pairs: Iterable[tuple[Any, Any]]) -> None:
 @functools.cache
 def _say_left_alone(name: str) -> None:
     logging.info(
-        "hookbridge: `%s` is on a parameter server: the chief alone sets it, this "
-        "worker's callbacks do not.",
+        "hookbridge: `%s` is on a parameter server. Only callbacks of the chief set "
+        "it; those of this worker do not.",
         name,
     )
 
 
 def model_variables(graph: Graph) -> tuple[list[Any], list[Any]]:
-    """The variables that are a model's weights: `(trainable, not trainable)`."""
+    """Return the variables that are a model's weights: `(trainable, not trainable)`."""
     # Trainable ones in graph order; the others are those in the collection
     # `MODEL_VARIABLES` and those that `UPDATE_OPS` write, such as the moving averages
     # of batch normalization.
@@ -153,28 +154,28 @@ def model_variables(graph: Graph) -> tuple[list[Any], list[Any]]:
     updates = collected.operations(graph, keys.UPDATE_OPS)
     written = graph_ops.ancestors(updates)
     targets = {op.inputs[0].op for op in written if op.type.startswith("Assign")}
-    others = [
+    not_trainable = [
         v
         for v in unique([*named, *saved_variables(graph)])
         if id(v) not in map(id, trainable)
         and (id(v) in map(id, named) or collected.handle_op(v) in targets)
     ]
-    return trainable, others
+    return trainable, not_trainable
 
 
 def saved_variables(graph: Graph) -> list[Any]:
-    """The variables that a checkpoint of the session holds, global step included."""
+    """Return the variables that a checkpoint holds, global step included."""
     keys = tf.compat.v1.GraphKeys
     return collected.variables(graph, keys.GLOBAL_VARIABLES)
 
 
 def all_variables(graph: Graph) -> list[Any]:
-    """The global and the local variables."""
+    """Return the global and the local variables."""
     keys = tf.compat.v1.GraphKeys
     return collected.variables(graph, keys.GLOBAL_VARIABLES, keys.LOCAL_VARIABLES)
 
 
 def unique(variables: Iterable[Any]) -> list[Any]:
-    """The variables without repetition, in order."""
+    """Return the variables without repetition, in order."""
     # `==` on variables builds an op.
     return list({id(variable): variable for variable in variables}.values())

@@ -31,7 +31,7 @@ class StepCounter:
         self.stale: bool = False
 
     def bind(self, session: Session, member: Any) -> None:
-        """Follows a session; `member` is a key in the fetches of the loop's steps."""
+        """Follow a session; `member` is a key in the fetches of the loop's steps."""
         self._member = member
         if session is not self._session:
             self._session = session
@@ -41,12 +41,12 @@ class StepCounter:
         self.stale = False
 
     def read(self, session: Session) -> int:
-        """The global step of the session."""
+        """Return the global step of the session."""
         self.stale = False
         return int(session.run(self.variable))
 
     def after(self, before: int, count: int | None, run_context: RunContext) -> int:
-        """The global step after a step that fetched it as `count`, or did not: None."""
+        """Return the global step after a step that fetched it as `count`, or None."""
         if count is not None:
             self.stale = False
             return count
@@ -55,7 +55,7 @@ class StepCounter:
         return before + 1
 
     def confirmed(self, counted: int, run_context: RunContext) -> int:
-        """Reads the global step; stops counting if it differs from `counted`."""
+        """Read the global step; stop counting if it differs from `counted`."""
         step = self.read(run_context.session)
         if step != counted:
             # Something else moves it too.
@@ -63,20 +63,20 @@ class StepCounter:
         return step
 
     def adds(self, step: ReachedOps) -> int | None:
-        """How far a run moves the global step, or None if the step has to be read."""
+        """Return how far a run moves the global step, or None if it must be read."""
         return step.adds if self.is_counted else None
 
     def note_move(self) -> None:
-        """A run that is no step of the loop may move the global step now."""
+        """Note that a run that is not a step of the loop may move the global step."""
         self.stale = True
 
     def note_callable(self, fetches: Any) -> None:
-        """A callable of the fetches is being made, whose runs will not be seen."""
+        """Note that a callable is being made whose runs will not be seen."""
         if self.may_move(fetches):
             self.is_counted = False
 
     def may_move(self, fetches: Any) -> bool:
-        """Whether a run of the fetches is no step of the loop and may move the step."""
+        """Return whether a run that is not a step of the loop may move the step."""
         if type(fetches) is dict and self._member in fetches:
             return False
         try:
@@ -86,7 +86,7 @@ class StepCounter:
 
 
 def _watch_runs(session: Any, counter: StepCounter) -> bool:
-    """Tells a counter of every `session.run`, hooked or not, on the thread of the run.
+    """Tell a counter of every `session.run`, hooked or not, on the thread of the run.
 
     Session and counter do not keep each other alive. Returns False for an object
     without `__dict__`, which cannot be watched.
@@ -117,10 +117,10 @@ def _watch_runs(session: Any, counter: StepCounter) -> bool:
 
 
 def _below(session: Session, name: str) -> Any:
-    """A function that returns the method as it would be without the watch."""
+    """Return a function that returns the method as it would be without the watch."""
     covered = getattr(session, "__dict__", {}).get(name)
     if covered is not None:
         return lambda: covered
     # The class may change later, and the session must not hold itself alive.
-    own = weakref.ref(session)
-    return lambda: getattr(type(own()), name).__get__(own())
+    session_ref = weakref.ref(session)
+    return lambda: getattr(type(session_ref()), name).__get__(session_ref())

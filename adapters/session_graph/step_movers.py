@@ -23,13 +23,13 @@ def _writes(kind: str | None) -> bool:
 
 
 def find_writers(graph: Graph, counter: Any) -> list[Any]:
-    """The ops of a graph that may give a counter another value."""
-    own = collected.handle_op(counter)
-    return [op for op in graph.get_operations() if writes_to(graph, op, own)]
+    """Return the ops of a graph that may give a counter another value."""
+    handle = collected.handle_op(counter)
+    return [op for op in graph.get_operations() if writes_to(graph, op, handle)]
 
 
 def writes_to(graph: Graph, op: Any, own: Any) -> bool:
-    """Whether an op may give a variable, by its own op, another value."""
+    """Return whether an op may give a variable, by its own op, another value."""
     if op.type in _READS or op.type in graph_ops.PASSES:
         return False
     for index, tensor in enumerate(op.inputs):
@@ -44,25 +44,25 @@ def writes_to(graph: Graph, op: Any, own: Any) -> bool:
 
 
 def find_movers(graph: Graph, counter: Any, writers: Iterable[Any]) -> list[Any]:
-    """The writers that count a step, not those that initialize or restore."""
-    own = collected.handle_op(counter)
+    """Return the writers that count a step, not those that initialize or restore."""
+    handle = collected.handle_op(counter)
     movers = []
     for op in writers:
         if op.type in _ADDS:
             movers.append(op)
         elif op.type in ("Assign", "AssignVariableOp"):
             # `assign(step, step + 1)` counts; restoring a checkpoint does not.
-            if op is not counter.initializer and own in graph_ops.ancestors(
+            if op is not counter.initializer and handle in graph_ops.ancestors(
                 t.op for t in list(op.inputs)[1:]
             ):
                 movers.append(op)
-        elif op.type in CALLS and _function_uses(graph, op, own, _COUNTS):
+        elif op.type in CALLS and _function_uses(graph, op, handle, _COUNTS):
             movers.append(op)
     return movers
 
 
 def find_accumulations(graph: Graph, counter: Any) -> list[Any]:
-    """The ops that add something computed, such as gradients, to other variables."""
+    """Return the ops that add computed values, such as gradients, to variables."""
     # Metrics add to local variables.
     variables = collected.variables(graph, tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
     names = {v.name.partition(":")[0] for v in variables if v is not counter}
@@ -81,7 +81,7 @@ def _takes_reference(op: Any, index: int) -> bool:
 
 
 def moves_by(mover: Any) -> int | None:
-    """How far an op moves the counter, or None if only a run can tell."""
+    """Return how far an op moves the counter, or None if only a run can tell."""
     if mover.type not in ("AssignAdd", "AssignAddVariableOp"):
         return None
     value = graph_ops.constant_value(mover.inputs[1])
@@ -90,14 +90,14 @@ def moves_by(mover: Any) -> int | None:
 
 
 def takes_token(op: Any) -> bool:
-    """Whether an op stores a token of `SyncReplicasOptimizer`, which ends a step."""
+    """Return whether an op stores the token of `SyncReplicasOptimizer` of a step."""
     if op.type not in ("Assign", "AssignVariableOp") or len(op.inputs) < 2:
         return False
     return bool(graph_ops.source_op(op.inputs[1]).type.startswith("QueueDequeue"))
 
 
 def _function_uses(graph: Graph, op: Any, own: Any, counts: _OfKind) -> bool:
-    """Whether an op calls a function in which a certain op takes the counter."""
+    """Return whether an op calls a function in which a certain op takes the counter."""
     # `counts` gets None for a function that the graph does not have.
     library = graph.as_graph_def().library.function
     functions = {f.signature.name: f for f in library}
@@ -119,7 +119,7 @@ def _function_uses(graph: Graph, op: Any, own: Any, counts: _OfKind) -> bool:
             # The first input of a conditional is its predicate.
             shift = 1 if node.op in ("If", "StatelessIf", "Case") else 0
             at = inputs.index(argument) - shift
-            if any(uses(each, at, visited | {name}) for each in called):
+            if any(uses(inner, at, visited | {name}) for inner in called):
                 return True
         return False
 
@@ -129,7 +129,7 @@ def _function_uses(graph: Graph, op: Any, own: Any, counts: _OfKind) -> bool:
 
 
 def _called(attributes: Mapping[str, Any]) -> list[str]:
-    """Names of the functions that an op's attributes refer to."""
+    """Return names of the functions that an op's attributes refer to."""
     names = []
     for value in attributes.values():
         if value.HasField("func"):

@@ -69,21 +69,21 @@ class StepGraph:
 
     @property
     def trains(self) -> bool:
-        """Whether any run on this graph can be a step."""
+        """Return whether any run on this graph can be a step."""
         return bool(self.movers or self.pushes or self.applies)
 
     def step_of(self, fetches: Any) -> ReachedOps | None:
-        """The step that a run of `fetches` is, or None."""
+        """Return the step that a run of `fetches` is, or None."""
         return self.kind_of(fetches).step
 
     def writes(self, fetches: Any) -> bool:
-        """Whether a run of `fetches` may give the counter another value."""
+        """Return whether a run of `fetches` may give the counter another value."""
         # A run that is no step may do so too: one that initializes or restores
         # variables.
         return self.kind_of(fetches).writes
 
     def kind_of(self, fetches: Any) -> RunKind:
-        """What a run of `fetches` is; the answer is remembered."""
+        """Return what a run of `fetches` is; the answer is remembered."""
         try:
             key = structure_key(fetches)
         except UnknownStructureError:
@@ -96,16 +96,19 @@ class StepGraph:
             updates = step is None and not reached.isdisjoint(self.updates)
             kind = RunKind(step, ReachedOps(None, reached) if updates else None, writes)
             # The objects whose ids are in the key, even if the structure changes.
-            held = copy_structure(fetches), list(graph_ops.leaves(fetches))
-            self._known.add(key, kind, keep=held)
+            objects = copy_structure(fetches), list(graph_ops.leaves(fetches))
+            self._known.add(key, kind, keep=objects)
         return kind
 
     def tails(self) -> list[Any]:
-        """The ops after which a read of the counter can be ordered."""
+        """Return the ops after which a read of the counter can be ordered."""
         return [op for op in (*self.movers, *self._tokens) if self._unconditional(op)]
 
     def _step(self, reached: frozenset[Any]) -> ReachedOps | None:
-        """The step that ops make, by what moves the counter; None if they make none."""
+        """Return the step that ops make, by what moves the counter.
+
+        None if they make none.
+        """
         movers = [op for op in self.movers if op in reached]
         if movers:
             # With several movers it is not known which one runs last.
@@ -130,7 +133,7 @@ class StepGraph:
         return step_movers.moves_by(tail)
 
     def operations(self, fetches: Any) -> list[Any]:
-        """The ops behind `fetches`: tensors, ops, names, variables, structures."""
+        """Return the ops of `fetches`: tensors, ops, names, variables, structures."""
         ops: list[Any] = []
         for leaf in graph_ops.leaves(fetches):
             for part in graph_ops.parts(leaf):
@@ -150,7 +153,7 @@ class StepGraph:
 
 
 def steps_of(graph: Graph) -> StepGraph | None:
-    """The steps of a graph that trains or evaluates; None if it does neither."""
+    """Return the steps of a graph that trains or evaluates; None if it does neither."""
     eval_step = collected.eval_step(graph)
     if eval_step is not None:
         return StepGraph(graph, eval_step)

@@ -22,12 +22,12 @@ class EpochClock:
         self.origin: tuple[int, int] = (0, 0)
 
     def number_of(self, step: int) -> int:
-        """The epoch that a step belongs to."""
+        """Return the epoch that a step belongs to."""
         number, start = self.origin
         return number + ((step - start) // self._length if self._length else 0)
 
     def begin(self, step: int) -> None:
-        """Opens the epoch of a step."""
+        """Open the epoch of a step."""
         self.number = self.number_of(step)
         first, start = self.origin
         self.start = start + (self.number - first) * (self._length or 0)
@@ -37,19 +37,19 @@ class EpochClock:
         self.batches = 0
 
     def is_over(self, step: int) -> bool:
-        """Whether the epoch has had all its steps."""
+        """Return whether the epoch has had all its steps."""
         return step >= self.end_step
 
     def is_last(self, epochs: int | None) -> bool:
-        """Whether the epoch is the last one, if the number of epochs is known."""
+        """Return whether the epoch is the last one, if their number is known."""
         return epochs is not None and self.number + 1 >= epochs
 
     def shift(self, step: int) -> None:
-        """The epoch has ended within its steps: the next one begins at `step`."""
+        """Note that the epoch has ended early: the next one begins at `step`."""
         self.origin = (self.number + 1, step)
 
     def go_on(self, step: int, origin: tuple[int, int] | None) -> None:
-        """Goes on at a step, after a restart or a recovery."""
+        """Go on at a step, after a restart or a recovery."""
         # An open epoch that contains the step stays open. `origin` is that of the step,
         # or None if it is not known.
         if step < self.start:
@@ -63,5 +63,5 @@ class EpochClock:
         self.batches = step - self.start
 
     def falls_short(self, step: int, epochs: int | None) -> bool:
-        """Whether a run that ends at a step leaves some of `epochs` to a later run."""
+        """Return whether a run that ends at a step leaves some of `epochs` over."""
         return bool(epochs and self._length and self.number_of(step) < epochs)

@@ -33,7 +33,7 @@ class EpochLogs:
         return self._means.keys()
 
     def begin_epoch(self, session: Session, state: LoopState | None = None) -> None:
-        """Forgets the last epoch; `state` is of an interrupted one that goes on."""
+        """Forget the last epoch; `state` is of an interrupted one that goes on."""
         sums = (state and state.sums) or {}
         for key in self._means:
             self._means[key] = RunningMean(*map(np.float32, sums.get(key, ())))
@@ -42,7 +42,7 @@ class EpochLogs:
             self._streaming.write(session, state.metrics if state else {})
 
     def reset(self, session: Session) -> None:
-        """The means begin anew with the next step of the epoch."""
+        """Begin the means anew with the next step of the epoch."""
         # If no step follows, the end of the epoch still reports the means so far.
         now = self.current
         self.begin_epoch(session)
@@ -53,11 +53,11 @@ class EpochLogs:
         return {key: mean.state() for key, mean in self._means.items()}
 
     def metrics(self, session: Session) -> dict[str, Any]:
-        """What the streaming metrics hold, by the names of their variables."""
+        """Return what the streaming metrics hold, by the names of their variables."""
         return self._streaming.read(session)
 
     def fill(self, session: Session) -> None:
-        """Fills `current` from what was restored."""
+        """Fill `current` from what was restored."""
         wanted = {s.key: s.value for s in self._sources if s.streaming}
         logs = {
             key: total / count for key, (total, count) in self.sums().items() if count
@@ -66,7 +66,7 @@ class EpochLogs:
         self.current = {s.key: logs[s.key] for s in self._sources if s.key in logs}
 
     def update(self, fetched: Mapping[str, Any] | None) -> dict[str, Any]:
-        """Takes the values of one step; returns the means so far."""
+        """Take the values of one step; return the means so far."""
         fetched = fetched or {}
         size = np.float32(fetched.get(SIZE, 1.0))
         logs = {}

@@ -35,7 +35,7 @@ class CallbackGroup:
         as_validation(config.validation)
 
     def add(self, guest: Guest) -> Guest:
-        """Takes a callback into the group; its record may name another to be called."""
+        """Take a callback into the group; its record may name another to be called."""
         guest, config = v1_tensorboard.with_present_class(guest), self.config
         checks.check_guest(guest, has_model=config.model is not None)
         written.check_files(guest, [*self.beside, guest])
@@ -60,7 +60,7 @@ class CallbackGroup:
         return run
 
     def _takes_part(self, member: Any) -> bool:
-        """Whether a member's callback is called on this worker."""
+        """Return whether a member's callback is called on this worker."""
         if roles.runs_here(member.role):
             return True
         name = member.record.name
@@ -71,8 +71,8 @@ class CallbackGroup:
 
     def _new_run(self, graph: Graph) -> CallbackRun:
         config, counter = self.config, collected.global_step(graph)
-        own = [counter, *session_variables.all_variables(graph)]
-        checks.check_variables(config.callbacks, own)
+        own_variables = [counter, *session_variables.all_variables(graph)]
+        checks.check_variables(config.callbacks, own_variables)
         steps = steps_of(graph)
         if steps is None:
             return PredictionRun(config, graph, counter)

@@ -29,13 +29,13 @@ class Produced(NamedTuple):
 
 
 def monitored(callbacks: Iterable[Guest]) -> list[str]:
-    """The training metrics that callbacks monitor, without `val_*`."""
+    """Return the training metrics that callbacks monitor, without `val_*`."""
     names = [getattr(c.item, "monitor", None) for c in callbacks]
     return [n for n in names if isinstance(n, str) and not n.startswith("val_")]
 
 
 def check_monitor(guest: Guest, config: HookOptions, produced: Produced) -> None:
-    """Refuses a callback that monitors what the loop does not produce."""
+    """Refuse a callback that monitors what the loop does not produce."""
     monitor = guest.monitor
     if monitor is None or _may_be_added(guest, monitor, config):
         return
@@ -53,7 +53,7 @@ def check_monitor(guest: Guest, config: HookOptions, produced: Produced) -> None
 
 
 def _refuse(config: HookOptions, error: errors.UnknownMetricError) -> None:
-    """Raises the error, or warns if the user has chosen that."""
+    """Raise the error, or warn if the user has chosen that."""
     if config.missing_metric == "refuse":
         raise error
     logging.warning("hookbridge: %s", error)
@@ -62,7 +62,7 @@ def _refuse(config: HookOptions, error: errors.UnknownMetricError) -> None:
 def _never_validated(
     guest: Guest, monitor: str, config: HookOptions
 ) -> errors.UnknownMetricError:
-    """The error for a monitor of a validation that no epoch ends with."""
+    """Return the error for a monitor of a validation that no epoch ends with."""
     return errors.UnknownMetricError(
         f'`{guest.name}` monitors "{monitor}", and with '
         f"`validation_freq={shown(config.validation_freq)}` none of the "
@@ -74,16 +74,17 @@ def _never_validated(
 
 
 def _may_be_added(guest: Guest, monitor: str, config: HookOptions) -> bool:
-    """Whether a callback that comes earlier may put the key into `logs`."""
+    """Return whether a callback that comes earlier may put the key into `logs`."""
     if monitor in _ADDED_KEYS:
         return True
     of_batch = guest.stock.monitors == "loss"
     event = "on_train_batch_end" if of_batch else "on_epoch_end"
-    for other in config.callbacks:
-        if other is guest:
+    for earlier in config.callbacks:
+        if earlier is guest:
             return False
-        is_users = not kinds.is_of_keras(type(other.item))
-        if (is_users or other.stock.has_functions) and overrides(other.called, event):
+        is_users = not kinds.is_of_keras(type(earlier.item))
+        has_functions = is_users or earlier.stock.has_functions
+        if has_functions and overrides(earlier.called, event):
             return True
     return False
 
@@ -91,8 +92,8 @@ def _may_be_added(guest: Guest, monitor: str, config: HookOptions) -> bool:
 def unknown_metric(
     guest: Guest, monitor: str, names: Sequence[str], validation: bool
 ) -> errors.UnknownMetricError:
-    """The error for a monitor that does not exist; lists those that do."""
-    near = alike(monitor, names)
+    """Return the error for a monitor that does not exist; lists those that do."""
+    nearest = alike(monitor, names)
     bare = monitor.removeprefix("val_")
     if bare == monitor:
         way_out = f'Add it: `as_hooks(..., logs={{"{bare}": <tensor or name>}})`'
@@ -105,7 +106,7 @@ def unknown_metric(
     return errors.UnknownMetricError(
         f'`{guest.name}` monitors "{monitor}", which this loop does not '
         f"produce. It produces: {', '.join(names) or 'nothing'}"
-        + (f' (nearest: "{near[0]}")' if near else "")
+        + (f' (nearest: "{nearest[0]}")' if nearest else "")
         + f". {way_out}; or train on with a warning, as Keras does: "
         '`as_hooks(..., missing_metric="warn")`.',
         see="logs in a session",
@@ -122,11 +123,11 @@ class ValueCheck:
         self._is_done = False
 
     def begin(self, step: int) -> None:
-        """A session begins at a step."""
+        """Note that a session begins at a step."""
         self._start = step
 
     def end_epoch(self, step: int, values: Mapping[str, object]) -> None:
-        """An epoch ends at a step, with the values of `logs`."""
+        """Note that an epoch ends at a step, with the values of `logs`."""
         # A run between two steps is not missing after a single step.
         if self._is_done or step <= self._start + 1:
             return
@@ -138,7 +139,7 @@ class ValueCheck:
 def _say_missing(
     config: HookOptions, missing: Sequence[str], present: Sequence[str]
 ) -> None:
-    """Says which entries of `logs` had no value in the first epoch."""
+    """Say which entries of `logs` had no value in the first epoch."""
     for key in missing:
         guests = [g for g in config.callbacks if g.monitor == key]
         text = f'`logs` has the entry "{key}"'
@@ -158,22 +159,8 @@ def _say_missing(
             logging.warning("hookbridge: %s", error)
 
 
-def check_rates(rates: Mapping[str, bool]) -> None:
-    """Refuses, at an epoch's end, a learning rate that was set and never read."""
-    for name, is_read in rates.items():
-        if not is_read:
-            raise errors.RefusedError(
-                f'A callback has set the learning rate "{name}", and no run of this '
-                "session that moves the global step or updates variables has read "
-                "it. Name the rate of an optimizer that the loop runs: "
-                "`as_hooks(..., learning_rate=...)`, or make it a variable, which "
-                "runs outside the loop read too.",
-                see="model in a session",
-            )
-
-
 def warn_without_loss(config: HookOptions) -> None:
-    """Warns that `logs` has no loss, unless the user named losses of other names."""
+    """Warn that `logs` has no loss, unless the user named losses of other names."""
     if not any("loss" in key for key in config.logs):
         logging.warning(
             "hookbridge: the loss of this training graph was not found, so the "
@@ -186,12 +173,12 @@ def warn_without_loss(config: HookOptions) -> None:
 def check_val_monitors(
     config: HookOptions, training: Sequence[str], metrics: Sequence[str]
 ) -> None:
-    """Refuses a `val_*` monitor that a validation has not made."""
+    """Refuse a `val_*` monitor that a validation has not made."""
     produced = Produced(training, validates=True, val_metrics=metrics)
     for guest in val_monitors(config):
         check_monitor(guest, config, produced)
 
 
 def val_monitors(config: HookOptions) -> list[Guest]:
-    """The callbacks that monitor what a validation makes."""
+    """Return the callbacks that monitor what a validation makes."""
     return [g for g in config.callbacks if (g.monitor or "").startswith("val_")]

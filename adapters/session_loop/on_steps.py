@@ -20,15 +20,10 @@ class HookOnSteps(CopiedWrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-a
 
     def __init__(self, record: Guest) -> None:
         super().__init__(record.item)
-        # A `wrapt` proxy keeps its own attributes only under names with `_self_`.
         self._self_record = record
         self._self_graph: Any = None
         self._self_steps: Any = None  # those of the graph
         self._self_is_step = False
-
-    @property
-    def record(self) -> Guest:  # type: ignore[override]
-        return self._self_record
 
     def before_run(self, run_context: RunContext) -> Any:
         graph = run_context.session.graph

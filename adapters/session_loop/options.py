@@ -64,7 +64,7 @@ class HookOptions:
             clone.check(self.model)
 
     def _check_words(self) -> None:
-        """Refuses options that are none of their words."""
+        """Refuse options that are none of their words."""
         if self.missing_metric not in ("refuse", "warn"):
             raise errors.InvalidArgumentError(
                 f"`missing_metric` is {shown(self.missing_metric)}; expected 'refuse', "
@@ -77,14 +77,14 @@ class HookOptions:
             )
 
     def validates_after(self, epoch: int) -> bool:
-        """Whether an epoch, counted from 0, ends with the validation, as in Keras."""
+        """Return whether an epoch, from 0 on, ends with the validation, as in Keras."""
         if isinstance(self.validation_freq, Collection):
             return epoch + 1 in self.validation_freq
         return (epoch + 1) % int(self.validation_freq) == 0
 
     @property
     def validates(self) -> bool:
-        """Whether an epoch at all ends with the validation, as far as it is known."""
+        """Return whether any epoch ends with the validation, as far as is known."""
         if self.epochs is None:
             return True
         freq = self.validation_freq
@@ -109,7 +109,7 @@ class HookOptions:
         return backup.paths(self.callbacks)
 
     def keras_model(self, graph: Graph) -> Any:
-        """The Keras model of a graph, or None."""
+        """Return the Keras model of a graph, or None."""
         model = self.model() if _is_provider(self.model) else self.model
         if model is None:
             return None
@@ -125,8 +125,8 @@ class HookOptions:
 
     def params_for(self, guest: Guest) -> dict[str, Any]:
         """`callback.params`; each callback gets a separate dict."""
-        own = stock.row(guest.name)
-        is_bar = own.is_progress_bar
+        facts = stock.row(guest.name)
+        is_bar = facts.is_progress_bar
         params = {
             # Whoever adds a progress bar wants it to print.
             "verbose": int(is_bar),
@@ -137,7 +137,7 @@ class HookOptions:
         if params["epochs"] is None and is_bar:
             # The bar tests `epochs > 1`, which fails for None; 1 prints no numbers.
             params["epochs"] = 1
-        if own.needs_metrics:
+        if facts.needs_metrics:
             # Keras averages the metrics itself since TF 2, but `BaseLogger` fails
             # without a list of metrics to average.
             params.setdefault("metrics", [])
@@ -145,7 +145,7 @@ class HookOptions:
 
 
 def _is_provider(model: KerasModel) -> bool:
-    """Whether it is a function that returns the model."""
+    """Return whether it is a function that returns the model."""
     is_function = callable(model) and not hasattr(model, "weights")
     if is_function and not inspect.isclass(model):
         without_arguments("model", model)
@@ -154,7 +154,7 @@ def _is_provider(model: KerasModel) -> bool:
 
 
 def _check_logs(logs: Mapping[str, Any]) -> None:
-    """Refuses entries of `logs` that cannot be metrics of the training."""
+    """Refuse entries of `logs` that cannot be metrics of the training."""
     for key, source in logs.items():
         if not key or key.startswith("val_"):
             raise errors.InvalidArgumentError(
@@ -170,7 +170,7 @@ def _check_logs(logs: Mapping[str, Any]) -> None:
 
 
 def _check_frequency(value: object) -> None:
-    """Refuses a `validation_freq` that Keras would not take."""
+    """Refuse a `validation_freq` that Keras would not take."""
     if isinstance(value, Collection) and not isinstance(value, (str, bytes)):
         for epoch in value:
             if optional_count("validation_freq", epoch) is None:

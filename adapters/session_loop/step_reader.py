@@ -29,12 +29,12 @@ class CountedSteps:
         self.arguments: Any = None  # what these steps fetch
 
     def note(self, step: ReachedOps, arguments: Any, *, is_same: bool) -> None:
-        """A step has been read; `is_same`: the next of its kind has the same answer."""
+        """Note a step that was read; `is_same`: the next of its kind is alike."""
         self._kind = step if is_same else None
         self.arguments = arguments
 
     def has_next(self, step: ReachedOps) -> bool:
-        """Whether a step is of the kind of the last one, and nothing came between."""
+        """Return whether a step is of the last one's kind, with nothing between."""
         counter = self._counter
         return step is self._kind and counter.is_counted and not counter.stale
 
@@ -56,20 +56,20 @@ class StepReader:
 
     @property
     def is_counted(self) -> bool:
-        """Whether the global step after the last step was computed, not read."""
+        """Return whether the global step after the last step was computed, not read."""
         return self._adds is not None
 
     def is_same_again(self, step: ReachedOps) -> bool:
-        """Whether the next step of this kind fetches and adds what this one does."""
+        """Return whether the next step of this kind fetches and adds the same."""
         return bool(self._adds) and self._plan.is_fixed(step)
 
     def begin(self, step: ReachedOps, feed_dict: Mapping[Any, Any] | None) -> Any:
-        """A step begins: what it fetches, as `SessionRunArgs`."""
+        """Begin a step; return what it fetches, as `SessionRunArgs`."""
         self.fetch, self._adds = self._plan.fetch_of(step, self.counter, feed_dict)
         return self.fetch.arguments
 
     def step_after(self, before: int, results: Any, run_context: RunContext) -> int:
-        """The global step at the end of the step."""
+        """Return the global step at the end of the step."""
         counter = self.counter
         if self._adds is not None and not counter.stale:
             return before + self._adds
@@ -78,12 +78,12 @@ class StepReader:
     def begin_update(
         self, update: ReachedOps, feed_dict: Mapping[Any, Any] | None
     ) -> Any:
-        """An update without a step begins: what it fetches, as `SessionRunArgs`."""
+        """Begin an update without a step; return what it fetches."""
         self._between = self._plan.fetch_between(update, feed_dict)
         if self._between is None:
             return tf.compat.v1.train.SessionRunArgs(None)
         return self._between.arguments
 
     def update_values(self, results: Any) -> dict[str, Any]:
-        """The values of the entries of `logs` that the update has fetched."""
+        """Return the values of the entries of `logs` that the update has fetched."""
         return {} if self._between is None else self._between.unpack(results)

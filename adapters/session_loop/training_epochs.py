@@ -12,6 +12,8 @@ from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.session_graph.log_sources import LogSource
 from hookbridge.adapters.session_loop.epoch_clock import EpochClock
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
+from hookbridge.adapters.session_loop.monitors import ValueCheck
+from hookbridge.adapters.session_loop.outside import OutsideVariables
 from hookbridge.adapters.session_state.loop_state import LoopState
 from hookbridge.ground.protocols import Context, Session
 
@@ -27,6 +29,7 @@ class TrainingEpochs:
         deliver: Callable[..., None],
         validate: Callable[[int], Mapping[str, Any]],
         without_effect: Callable[[], Context],
+        values: ValueCheck,
     ) -> None:
         self.clock: EpochClock = EpochClock(steps_per_epoch)
         self.logs: EpochLogs = EpochLogs(sources)
@@ -37,6 +40,9 @@ class TrainingEpochs:
         self._validate = validate
         # A context of events that change no state of callbacks and no variable.
         self._without_effect = without_effect
+        self._values = values
+        # What callbacks have of the model beside the session; None before the first.
+        self.outside: OutsideVariables | None = None
         # The state of the epoch that a restart or a recovery interrupted.
         self._interrupted: LoopState | None = None
         # The step of a worker's state may be later than that of its checkpoint; epochs
@@ -45,8 +51,12 @@ class TrainingEpochs:
         # The epoch that comes next; None where a restart or a recovery may skip some.
         self._next: int | None = None
 
+    def begin_session(self, step: int) -> None:
+        """Note that a session begins, the first one or that of a recovery."""
+        self._values.begin(step)
+
     def begin(self, step: int, session: Session) -> None:
-        """Begins the epoch of a step."""
+        """Begin the epoch of a step."""
         self.clock.begin(max(step, self._state_step))
         self.warn_of_missed(self.clock.number)
         self._next = self.clock.number + 1
@@ -59,16 +69,16 @@ class TrainingEpochs:
             self._rates.undo_epoch()
 
     def warn_of_missed(self, number: int) -> None:
-        """Warns of the epochs before `number` that had no step in this process."""
-        first, last = self._next, number - 1
+        """Warn of the epochs before `number` that had no step in this process."""
+        first, end = self._next, number - 1
         self._next = None
-        if first is None or first > last:
+        if first is None or first > end:
             return
-        which = f"epoch {first}" if first == last else f"epochs {first} to {last}"
+        which = f"epoch {first}" if first == end else f"epochs {first} to {end}"
         logging.warning(
             "hookbridge: this process made no step in %s: other workers, or runs "
             "through the raw session, moved the global step past it. Its callbacks "
-            "got no event there. Epochs of more steps avoid this "
+            "got no events for it. Use more steps for each epoch "
             "(steps_per_epoch=%s).",
             which,
             self._length,
@@ -76,18 +86,18 @@ class TrainingEpochs:
 
     @property
     def _has_begun_before(self) -> bool:
-        """Whether the epoch is the one that an earlier run had begun and not ended."""
-        kept = self._interrupted
-        if kept is None or kept.sums is None:
+        """Return whether the epoch is the one that an earlier run has not ended."""
+        interrupted = self._interrupted
+        if interrupted is None or interrupted.sums is None:
             return False
-        return self.clock.number_of(kept.step) == self.clock.number
+        return self.clock.number_of(interrupted.step) == self.clock.number
 
     def _begin_means(self, session: Session) -> None:
         state, self._interrupted = self._interrupted, None
         self.logs.begin_epoch(session, state)
 
     def end(self) -> None:
-        """Ends the open epoch with its validation."""
+        """End the open epoch with its validation."""
         self.clock.is_open = False
         logs = dict(self.logs.current)
         if self._length:
@@ -95,8 +105,22 @@ class TrainingEpochs:
         self.last_logs = dict(logs)
         self._deliver("on_epoch_end", self.clock.number, logs)
 
+    def check_values(self, step: int) -> None:
+        """Tells, before an epoch ends at a step, which metrics had no value in it."""
+        self._values.end_epoch(step, self.logs.current)
+
+    def warn_of_outside(self, step: int) -> None:
+        """Warns of variables of callbacks that no step has changed by now."""
+        if self.outside is not None:
+            self.outside.warn(step)
+
+    def finish(self, step: int) -> None:
+        """Warn about what had no effect: the training is over."""
+        self.warn_of_missed(self.clock.number_of(step))
+        self.warn_of_outside(step)
+
     def state(self, step: int, session: Session) -> LoopState:
-        """What belongs to a checkpoint beside the callbacks' own state."""
+        """Return what belongs to a checkpoint beside the callbacks' own state."""
         sums: Mapping[str, tuple[float, float]] | None = None
         metrics: Mapping[str, Any] = {}
         if self.clock.is_open:
@@ -111,7 +135,7 @@ class TrainingEpochs:
     def go_on_from(
         self, state: LoopState | None, step: int, session: Session, *, went_back: bool
     ) -> None:
-        """Goes on after a restart or a recovery, with the state that was saved."""
+        """Go on after a restart or a recovery, with the state that was saved."""
         if state is not None:
             self._rates.restore(state.rates)
         self._interrupted, self._next = state, None
@@ -136,7 +160,7 @@ class TrainingEpochs:
 
 
 def _had_steps(sums: Mapping[str, tuple[float, float]]) -> bool:
-    """Whether steps were made in the epoch of these sums and weights.
+    """Return whether steps were made in the epoch of these sums and weights.
 
     Without any mean nothing tells it; an open epoch has had some then.
     """

@@ -17,34 +17,34 @@ class TrainingStop:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether the run ends after the present step."""
+        """Return whether the run ends after the present step."""
         return self.epochs_are_over or bool(self._model.stop_training)
 
     @property
     def by_callback(self) -> bool:
-        """Whether a callback has set `stop_training`."""
+        """Return whether a callback has set `stop_training`."""
         return bool(self._model.stop_training) and not self._is_of_hook
 
     def begin(self, coord: Coordinator) -> None:
-        """A session begins, for the first time or after a recovery."""
+        """Note that a session begins, for the first time or after a recovery."""
         self._coord = coord
 
     def note_run(self, run_context: RunContext) -> None:
-        """A run of the session ends; hooks behind this one may still stop it."""
+        """Note that a run of the session ends; later hooks may still stop it."""
         self._last_run = run_context
 
     def note_hook(self) -> None:
-        """A hook ends the run: callbacks read it from the model, as in `fit`."""
+        """Note that a hook ends the run: callbacks read it from the model."""
         if not self._model.stop_training:
             self._model.stop_training = self._is_of_hook = True
 
     def note_end(self) -> None:
-        """The session ends: by a hook, if somebody has stopped it before its epochs."""
+        """Note that the session ends: by a hook, if stopped before its epochs."""
         in_last_run = self._last_run is not None and self._last_run.stop_requested
         is_stopped = in_last_run or self._coord.should_stop()
         if is_stopped and not self.epochs_are_over:
             self.note_hook()
 
     def end_session(self) -> None:
-        """Ends the session between two of its runs."""
+        """End the session between two of its runs."""
         self._coord.request_stop()

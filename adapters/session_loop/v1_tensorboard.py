@@ -12,7 +12,7 @@ _V1 = "callbacks_v1"
 
 
 def with_present_class(guest: Guest) -> Guest:
-    """The guest with the object whose methods are called: nearly always itself.
+    """Return the guest with the object whose methods are called: nearly always itself.
 
     A `TensorBoard` that is made while a graph is the default one is of
     `tf.compat.v1.keras`, and would build ops in the session's final graph. One of the

@@ -44,7 +44,7 @@ class ValidationRun:
         return None if names is None else [str(n) for n in names]
 
     def run(self) -> Mapping[str, float]:
-        """Validates once, with all events; returns the metrics without prefix."""
+        """Validate once, with all events; return the metrics without prefix."""
         assert self._validation is not None
         run = self._run
         run.deliver("on_test_begin", {})
@@ -55,14 +55,17 @@ class ValidationRun:
         return result
 
     def logs_after(self, epoch: int) -> Mapping[str, Any]:
-        """The `val_*` logs at the end of an epoch; none if it is not validated here."""
+        """Return the `val_*` logs at the end of an epoch.
+
+        None if it is not validated here.
+        """
         run = self._run
         if self and run.validates_here() and run.config.validates_after(epoch):
             return values.as_val_logs(self.run())
         return {}
 
     def _check(self, result: Collection[str]) -> None:
-        """Compares the first result with what callbacks monitor."""
+        """Compare the first result with what callbacks monitor."""
         if not self._checked:
             self._checked = True
             self._run.model.note_test_metrics(result)
@@ -70,7 +73,7 @@ class ValidationRun:
             monitors.check_val_monitors(self._run.config, training, list(result))
 
     def check_monitors(self) -> None:
-        """Validates before the first step if only that tells what callbacks monitor."""
+        """Validate before the first step if only that tells what callbacks monitor."""
         config = self._run.config
         if (
             self._checked

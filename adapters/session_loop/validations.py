@@ -78,12 +78,12 @@ class EstimatorValidation:
         self._saver: Any = None
 
     def begin(self) -> None:
-        """Looks for the saver that the model_fn of the training made itself."""
+        """Look for the saver that the model_fn of the training made itself."""
         graph = tf.compat.v1.get_default_graph()
         self._saver = estimator_stack.scaffold_saver(graph)
 
     def names_of_graph(self) -> list[str]:
-        """The names of what an evaluation makes, from its graph."""
+        """Return the names of what an evaluation makes, from its graph."""
         names = _NamesOfGraph()
         with contextlib.suppress(_GraphSeenError):
             # The hook ends the evaluation before it looks for the checkpoint.
@@ -147,7 +147,10 @@ class UserValidation:
         return cast(Mapping[str, float], numbers)
 
     def _result(self, session: Session, report: ValidationReport) -> Any:
-        """What the user's function returns; names it where it has fed too little."""
+        """Return what the user's function returns.
+
+        Names it where it has fed too little.
+        """
         try:
             return self._run(session, report)
         except tf.errors.InvalidArgumentError as e:
@@ -165,7 +168,7 @@ class UserValidation:
 
 
 def _how_to_run(result: object) -> str:
-    """How to get numbers, if a result has tensors of a graph."""
+    """Return how to get numbers, if a result has tensors of a graph."""
     values: Any = result.values() if isinstance(result, Mapping) else [result]
     for value in values:
         if tf.is_symbolic_tensor(value) or hasattr(value, "initializer"):
@@ -177,7 +180,7 @@ def _how_to_run(result: object) -> str:
 
 
 def _as_number(value: Any) -> float | None:
-    """A number, or the one element of an array; None for what is none."""
+    """Return a number, or the one element of an array; None for what is none."""
     try:
         array = np.asarray(value)
     except (TypeError, ValueError, NotImplementedError):
@@ -188,7 +191,7 @@ def _as_number(value: Any) -> float | None:
 
 
 def _takes_session(function: Any) -> bool:
-    """Whether a function has to be called with one argument."""
+    """Return whether a function has to be called with one argument."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):  # some builtins have no signature
@@ -214,7 +217,7 @@ def _without_arguments(validation: Any) -> Any:
 
 
 def as_validation(validation: Any) -> Validation | None:
-    """What a user gave as `validation=` as a `Validation`."""
+    """Return what a user gave as `validation=` as a `Validation`."""
     if validation is None:
         return None
     if not inspect.isclass(validation) and isinstance(validation, Validation):

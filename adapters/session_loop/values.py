@@ -12,7 +12,7 @@ import numpy as np
 
 
 def as_log_value(value: object) -> Any:
-    """A fetched value as in Keras's `logs`: scalars become Python floats."""
+    """Return a fetched value as in Keras's `logs`: scalars become Python floats."""
     if isinstance(value, (np.ndarray, np.generic)):
         if value.ndim == 0 and value.dtype.kind in "fiub":
             return float(value)
@@ -23,12 +23,12 @@ def as_log_value(value: object) -> Any:
 
 
 def as_val_logs(result: Mapping[str, Any]) -> dict[str, Any]:
-    """The result of a validation as `val_*` entries."""
+    """Return the result of a validation as `val_*` entries."""
     return {f"val_{key}": value for key, value in as_test_logs(result).items()}
 
 
 def as_test_logs(result: Mapping[str, Any]) -> dict[str, Any]:
-    """The result of a validation as `on_test_end` gets it: without prefix."""
+    """Return the result of a validation as `on_test_end` gets it: without prefix."""
     return {
         key.removeprefix("val_"): as_log_value(value)
         for key, value in result.items()

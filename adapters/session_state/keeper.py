@@ -16,6 +16,7 @@ from hookbridge.adapters.state.backups import Backup, choose_newest, newest_of
 from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.moments import Checkpoint
 from hookbridge.adapters.state.parts import Part, Saved, note_ended
+from hookbridge.adapters.state.save_keepers import SaveKeeper
 from hookbridge.adapters.state.write_order import WriteOrder
 from hookbridge.ground.protocols import Graph, Session
 from hookbridge.ground.tf_config import ClusterConfig, task_of
@@ -31,7 +32,7 @@ class KeptState(Protocol):
     is_over: bool  # whether they had `on_train_end`
 
 
-class StateKeeper:
+class StateKeeper(SaveKeeper):
     """Keeps the state of the callbacks of a graph with the checkpoints of its savers.
 
     The state is written before its checkpoint, so that no checkpoint is ever without
@@ -69,11 +70,11 @@ class StateKeeper:
 
     @property
     def is_closed(self) -> bool:
-        """Whether its session was closed after a clean end."""
+        """Return whether its session was closed after a clean end."""
         return self._saves.is_closed
 
     def join(self, state: KeptState) -> None:
-        """Adds callbacks, before their session is created."""
+        """Add callbacks, before their session is created."""
         if self._session is not None:
             # The runs so far belong to an earlier session.
             self._session, self._pending, self._latest = None, [], (-1, [])
@@ -99,7 +100,7 @@ class StateKeeper:
         return step
 
     def restore(self, session: Session, *, went_back: bool) -> Saved | None:
-        """What callbacks have to go on from in a new session, if anything."""
+        """Return what callbacks have to go on from in a new session, if anything."""
         if session is not self._session:
             # A worker that made a new session goes on as it is.
             goes_on = self._session is not None and self._worker is not None
@@ -114,7 +115,7 @@ class StateKeeper:
         return self._found
 
     def _read(self) -> Saved | None:
-        """The state to go on with: a backup's, a worker's own or a checkpoint's."""
+        """Read the state to go on with: a backup's, a worker's or a checkpoint's."""
         worker = self._worker
         self._saves.stop_collecting()
         if not self._saves.has_savers and worker is None:
@@ -142,7 +143,7 @@ class StateKeeper:
         self._files.parts = [state.part for state in self._states]
 
     def ready(self, state: KeptState) -> None:
-        """A run goes on; once all do, what was saved before gets its state."""
+        """Note that a run goes on; once all do, what was saved gets its state."""
         state.is_ready = True
         if all(state.is_ready for state in self._states):
             self._saves.know(self._session)
@@ -159,7 +160,7 @@ class StateKeeper:
 
     @property
     def _in_step(self) -> bool:
-        """Whether a run has not had all events of a training step yet."""
+        """Return whether a run has not had all events of a training step yet."""
         return any(state.run.in_step for state in self._states)
 
     def _must_wait(self, session: Session) -> bool:
@@ -170,14 +171,12 @@ class StateKeeper:
     def save_session(
         self,
         session: Session,
+        step: int,
         prefix: str,
         write: Callable[[], Any],
         order: WriteOrder,
     ) -> None:
-        """Saves a session with the state of callbacks, where no saver of it does.
-
-        See `Checkpoint` for `write` and `order`.
-        """
+        """See `SaveKeeper`; a saver of the graph does the same around each save."""
         if self.is_closed:
             write()
             order.release()
@@ -185,7 +184,7 @@ class StateKeeper:
             self._saves.save(session, prefix, write, order=order)
 
     def before_save(self, session: Session, prefix: str, order: WriteOrder) -> None:
-        """A checkpoint is about to be written, by any saver of the graph."""
+        """Note that a saver of the graph is about to write a checkpoint."""
         is_known = session is self._session and all(s.is_ready for s in self._states)
         if self._is_kept and self._worker is None and is_known:
             write = self._files.writer(prefix, self._step, in_step=self._in_step)
@@ -201,7 +200,7 @@ class StateKeeper:
         write_as_saved: Callable[[], Any],
         order: WriteOrder,
     ) -> None:
-        """A checkpoint was written; `write_as_saved` does so once more.
+        """Note that a checkpoint was written; `write_as_saved` writes it once more.
 
         See `Checkpoint` for `order`.
         """
@@ -217,21 +216,21 @@ class StateKeeper:
             checkpoint.finish()
 
     def _note_done(self, checkpoints: list[Checkpoint]) -> None:
-        step, others = self._latest
+        step, earlier = self._latest
         if step == self._step:
-            prefixes = [each.prefix for each in checkpoints]
-            checkpoints = checkpoints + [o for o in others if o.prefix not in prefixes]
+            prefixes = [checkpoint.prefix for checkpoint in checkpoints]
+            checkpoints = checkpoints + [o for o in earlier if o.prefix not in prefixes]
         self._latest = (self._step, checkpoints)
 
     def _settle(self, checkpoints: list[Checkpoint]) -> None:
-        """Writes checkpoints with what callbacks have set, then the state of each."""
+        """Write checkpoints with what callbacks have set, then the state of each."""
         if checkpoints:
             self._note_done(checkpoints)
             self._rewrite_changed()
-            for each in checkpoints:
-                self._write_state(each)
-            for each in self._latest[1]:
-                each.finish()
+            for checkpoint in checkpoints:
+                self._write_state(checkpoint)
+            for checkpoint in self._latest[1]:
+                checkpoint.finish()
 
     def _write_state(self, checkpoint: Checkpoint) -> None:
         write = self._files.writer(checkpoint.prefix, self._step, in_step=self._in_step)
@@ -248,8 +247,8 @@ class StateKeeper:
                 self._settle(late)
             else:
                 # An error may end the step before the other runs have its events.
-                for each in self._pending:
-                    self._write_state(each)
+                for checkpoint in self._pending:
+                    self._write_state(checkpoint)
         if self._worker is None and not self._must_wait(self._session):
             for state in self._states:
                 for backup in state.backups:
@@ -262,8 +261,8 @@ class StateKeeper:
         if step == self._step and not self._must_wait(self._session):
             for state in self._states:
                 state.part.add_later_events()
-            for each in done:
-                self._write_state(each)
+            for checkpoint in done:
+                self._write_state(checkpoint)
 
     def others_moved(self, before: int, step: int) -> None:
         """Other workers have moved the step since the last one of this process."""
@@ -290,6 +289,7 @@ class StateKeeper:
         self._saves.leave_at_close(self._session)
 
     def _rewrite_changed(self) -> None:
-        for each in self._latest[1]:
-            if each.session is self._session:  # neither lost nor of another process
-                each.rewrite_if_changed()
+        for checkpoint in self._latest[1]:
+            # Neither lost nor of another process.
+            if checkpoint.session is self._session:
+                checkpoint.rewrite_if_changed()

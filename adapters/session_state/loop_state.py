@@ -22,7 +22,7 @@ class LoopState(NamedTuple):
     is_in_step: bool = False
 
     def document(self) -> dict[str, Any]:
-        """The form that is saved; `parse` reads it."""
+        """Return the form that is saved; `parse` reads it."""
         sums = self.sums
         return {
             "step": self.step,
@@ -35,7 +35,10 @@ class LoopState(NamedTuple):
 
 
 def parse(document: Any, step: int) -> LoopState:
-    """What `document` described; of another loop or version, parts may be missing."""
+    """Return what `document` described.
+
+    Of another loop or version, parts may be missing.
+    """
     parts = _dict(document)
     step = int(parts.get("step", step))
     rates, sums = _dict(parts.get("learning_rates")), parts.get("epoch_logs")

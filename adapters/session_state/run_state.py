@@ -10,17 +10,15 @@ from typing import Any
 from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.session_state.keeper import StateKeeper
 from hookbridge.adapters.session_state.loop_state import LoopState, best_of, parse
+from hookbridge.adapters.state import save_keepers
 from hookbridge.adapters.state.backups import Backup, backups_of
-from hookbridge.adapters.state.identity import OfObjects
 from hookbridge.adapters.state.moments import Ending
 from hookbridge.adapters.state.parts import Part
+from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import Callback, Graph, Session
 
 # A keeper lives as long as a run or a saver holds it.
-_KEEPERS: weakref.WeakKeyDictionary[Any, weakref.ref[StateKeeper]] = (
-    weakref.WeakKeyDictionary()
-)
-_KEEPERS_OF_CALLBACKS: OfObjects[weakref.ref[StateKeeper]] = OfObjects()
+_OF_GUEST = Fact[weakref.ref[StateKeeper]]("guest", "keeper of its state")
 
 
 class RunState:
@@ -38,10 +36,10 @@ class RunState:
         self.backups: list[Backup] = []
         self.is_ready = False
         self.is_over = False
-        keeper = keeper_of_graph(graph)
+        keeper: StateKeeper | None = save_keepers.keeper_of_graph(graph)
         if keeper is None or keeper.is_closed:
             keeper = StateKeeper(graph, checkpoint_dir)
-            _KEEPERS[graph] = weakref.ref(keeper)
+            save_keepers.keeps_for(graph, keeper)
         self.keeper = keeper
         keeper.join(self)
 
@@ -73,28 +71,22 @@ class RunState:
         """After `on_train_begin`."""
         self.part.begin()
         for callback in self.part.callbacks:
-            _KEEPERS_OF_CALLBACKS.put(callback, weakref.ref(self.keeper))
+            _OF_GUEST.put(callback, weakref.ref(self.keeper))
 
     def restore(
         self, session: Session, keys: Collection[str], *, went_back: bool
     ) -> LoopState | None:
-        """Gives callbacks the state of a new session; returns where the run was."""
+        """Give callbacks the state of a new session; return where the run was."""
         saved = self.keeper.restore(session, went_back=went_back)
         if saved is None:
             return None
         self.part.restore(saved)
         loops = saved.loops or [parse(None, saved.step)]
         loop = best_of(loops, self.run.loop_state().steps_per_epoch, keys)
-        return loop and loop._replace(is_in_step=saved.is_in_step)
-
-
-def keeper_of_graph(graph: Any) -> StateKeeper | None:
-    """What keeps the state of the callbacks in the sessions of a graph, or None."""
-    reference = _KEEPERS.get(graph)
-    return None if reference is None else reference()
+        return None if loop is None else loop._replace(is_in_step=saved.is_in_step)
 
 
 def keeper_of(callback: Callback) -> StateKeeper | None:
-    """What keeps the state of a callback's last training, or None."""
-    reference = _KEEPERS_OF_CALLBACKS.get(callback)
+    """Return what keeps the state of a callback's last training, or None."""
+    reference = _OF_GUEST.get(callback)
     return None if reference is None else reference()

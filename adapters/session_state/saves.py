@@ -10,10 +10,11 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.adapters.guests.guest_record import unwrapped
 from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.state import storage
 from hookbridge.adapters.state.write_order import AtOnce, WriteOrder, wait_for_writes
-from hookbridge.ground import collected
+from hookbridge.ground import collected, compat
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.ground.protocols import Session
 
@@ -50,10 +51,10 @@ class Saves:
 
         @functools.wraps(add)
         def add_to_collection(name: str, value: object) -> None:
-            own: Any = self._graph()
-            before = collected.savers(own)
-            add(own, name, value)
-            for saver in collected.savers(own)[len(before) :]:
+            followed: Any = self._graph()
+            before = collected.savers(followed)
+            add(followed, name, value)
+            for saver in collected.savers(followed)[len(before) :]:
                 self._follow(saver)
 
         self._collecting = InstanceMethods(
@@ -62,7 +63,7 @@ class Saves:
         self._collecting.install()
 
     def _follow(self, saver: Any) -> None:
-        """Notes each restore of a saver, and saves state around each of its saves."""
+        """Note each restore of a saver, and save state around each of its saves."""
         restore, save = saver.restore, saver.save
 
         @functools.wraps(restore)
@@ -89,7 +90,7 @@ class Saves:
         write: Callable[[], Any],
         order: WriteOrder | None = None,
     ) -> Any:
-        """Calls `write`, which saves the session, with what belongs before and after.
+        """Call `write`, which saves the session, with what belongs before and after.
 
         It returns the path of the checkpoint, or nothing if there is none. See
         `Checkpoint` for `order`.
@@ -113,7 +114,7 @@ class Saves:
         return path
 
     def stop_collecting(self) -> None:
-        """Called when there is a session: later savers are not followed.
+        """Stop following new savers: there is a session.
 
         The savers that restore the session are there now.
         """
@@ -121,18 +122,18 @@ class Saves:
 
     @property
     def has_savers(self) -> bool:
-        """Whether there is a saver to follow."""
+        """Return whether there is a saver to follow."""
         return bool(self._savers)
 
     def know(self, session: Session) -> None:
-        """Notes that callbacks have the state of a raw session, and train in it."""
+        """Note that callbacks have the state of a raw session, and train in it."""
         # A checkpoint that is saved before that is a copy of the one that the session
         # was restored from. Its name may differ: other workers may have moved the
         # global step on while the old one was written.
         self._known.add(session)
 
     def leave_at_close(self, session: Session) -> None:
-        """Puts the savers back as they were when a raw session is closed."""
+        """Put the savers back as they were when a raw session is closed."""
         if self._is_leaving:
             return
         close = session.close
@@ -154,6 +155,48 @@ class Saves:
         # A saver itself knows this path only if the session was restored from a
         # directory, not from a file (`checkpoint_filename_with_path`).
         return self._last_restored.get(session)
+
+
+def let_others_wait(session: Session) -> None:
+    """Savers of the session's hooks that no collection has wait for the thread too.
+
+    Called while the hooks get the new session.
+
+    Args:
+      session: the new, raw session.
+    """
+    names = compat.running_locals("create_session")
+    if names is None:
+        return  # somebody calls a hook alone
+    followed = collected.savers(session.graph)
+    for hook in map(unwrapped, names["self"]._hooks):
+        if not isinstance(hook, tf.compat.v1.train.CheckpointSaverHook):
+            continue
+        saver = hook._get_saver()
+        if not any(saver is each for each in followed):
+            followed.append(saver)
+            _let_wait(saver, session)
+
+
+def _let_wait(saver: Any, session: Session) -> None:
+    """Until a session is closed, each save of a saver waits for the thread."""
+    save, close = saver.save, session.close
+
+    @functools.wraps(save)
+    def waits(sess: Any, save_path: Any, *args: Any, **kw: Any) -> Any:
+        wait_for_writes(str(save_path))
+        return save(sess, save_path, *args, **kw)
+
+    @functools.wraps(close)
+    def closes() -> None:
+        patch.remove()
+        waiting.remove()
+        close()
+
+    waiting = InstanceMethods(saver, {"save": waits})
+    patch = InstanceMethods(session, {"close": closes})
+    waiting.install()
+    patch.install()
 
 
 class WorkerCheckpoints:
@@ -192,7 +235,7 @@ class WorkerCheckpoints:
 
 
 def _number(session: Session, step: Any) -> int:
-    """A step as it stands in the name of a checkpoint."""
+    """Return a step as it stands in the name of a checkpoint."""
     if isinstance(step, (tf.Tensor, tf.Variable)):
         return int(tf.compat.v1.train.global_step(session, step))
     return int(step)

@@ -23,12 +23,12 @@ NEVER = frozenset({"model", "_model", "params", "validation_data", "state_key"})
 
 
 def is_stock(callback: Any) -> bool:
-    """Whether a callback is of a class of Keras itself, not of a user's."""
+    """Return whether a callback is of a class of Keras itself, not of a user's."""
     return kinds.is_of_keras(type(callback))
 
 
 def counters_of(callback: Any) -> frozenset[str]:
-    """The counters that a callback has from Keras classes, as attribute names."""
+    """Return the names of the counters that a callback has from Keras classes."""
     return frozenset(
         name
         for base in type(callback).__mro__
@@ -38,7 +38,7 @@ def counters_of(callback: Any) -> frozenset[str]:
 
 
 def storable(callback: Any) -> dict[str, tuple[Any, dict[str, Any]]]:
-    """The attributes of a callback that are stored: `{name: (JSON, arrays)}`."""
+    """Return the attributes of a callback that are stored: `{name: (JSON, arrays)}`."""
     # For a Keras class these are its counters. For a user's class these are all that
     # are state (see `is_state`) and that `encode` takes.
     state = {}
@@ -53,13 +53,13 @@ def storable(callback: Any) -> dict[str, tuple[Any, dict[str, Any]]]:
 
 
 def encoded(value: Any) -> tuple[Any, dict[str, Any]]:
-    """A value as `encode` gives it, with its arrays."""
+    """Return a value as `encode` gives it, with its arrays."""
     arrays: dict[str, Any] = {}
     return encode(value, arrays), arrays
 
 
 def is_state(callback: Any, name: str, value: Any) -> bool:
-    """Whether an attribute of a callback is state and may be set to `value`.
+    """Return whether an attribute of a callback is state and may be set to `value`.
 
     A number or container is, if `value` is of the same kind. A text, a value of another
     kind or a new attribute is state only if a method other than `__init__` assigns it:
@@ -81,7 +81,7 @@ def is_state(callback: Any, name: str, value: Any) -> bool:
 
 
 def _is_method_or_property(kind: Any, name: str) -> bool:
-    """Whether an attribute is a method or a property of a class."""
+    """Return whether an attribute is a method or a property of a class."""
     of_class = inspect.getattr_static(kind, name, None)
     return (
         callable(of_class)
@@ -92,7 +92,7 @@ def _is_method_or_property(kind: Any, name: str) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def assigned(kind: Any) -> frozenset[str]:
-    """The attributes that methods of a class other than `__init__` assign."""
+    """Return the attributes that methods of a class other than `__init__` assign."""
     codes = []
     for base in kind.__mro__:
         for name, member in vars(base).items():
@@ -114,7 +114,7 @@ def assigned(kind: Any) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=256)
 def _configured_by_keras(kind: Any) -> frozenset[str]:
-    """Arguments of a Keras class that it changes later, by itself each time."""
+    """Return arguments of a Keras class that it changes later, by itself each time."""
     # `EarlyStopping` of Keras 3 changes the sign of `min_delta`.
     stock = next((base for base in kind.__mro__ if kinds.is_of_keras(base)), None)
     return parameters(stock) & assigned(stock) if stock is not None else frozenset()
@@ -122,7 +122,7 @@ def _configured_by_keras(kind: Any) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=256)
 def parameters(kind: Any) -> frozenset[str]:
-    """The parameters of the constructors of a class and of those it derives from."""
+    """Return the parameters of the constructors of a class and of its bases."""
     names: set[str] = set()
     for base in kind.__mro__:
         init = vars(base).get("__init__")
@@ -132,7 +132,7 @@ def parameters(kind: Any) -> frozenset[str]:
 
 
 def same(a: tuple[Any, dict[str, Any]], b: tuple[Any, dict[str, Any]]) -> bool:
-    """Whether two results of `encode` with their arrays are equal."""
+    """Return whether two results of `encode` with their arrays are equal."""
     return (
         repr(a[0]) == repr(b[0])
         and a[1].keys() == b[1].keys()
@@ -141,7 +141,7 @@ def same(a: tuple[Any, dict[str, Any]], b: tuple[Any, dict[str, Any]]) -> bool:
 
 
 def find_direction(callback: Any) -> None:
-    """Lets a monitor of Keras before 3.7 find its direction before it gets its `best`.
+    """Let a monitor of Keras before 3.7 find its direction before it gets its `best`.
 
     It would do so at its first epoch otherwise, and begin its `best` anew.
     """
@@ -150,7 +150,7 @@ def find_direction(callback: Any) -> None:
 
 
 def put(callback: Any, name: str, value: Any, *, is_as_written: bool = False) -> None:
-    """Sets an attribute to what `decode` returned.
+    """Set an attribute to what `decode` returned.
 
     Args:
       callback: the callback.
@@ -184,7 +184,7 @@ def put(callback: Any, name: str, value: Any, *, is_as_written: bool = False) ->
 
 
 def _is_counter(name: str, value: Any, *, may_be_none: bool) -> bool:
-    """Whether a value is of the kind that a counter of a Keras class has."""
+    """Return whether a value is of the kind that a counter of a Keras class has."""
     if value is None:
         return may_be_none or name in _MAY_BE_NONE
     kind: Any = _KINDS.get(name, _NUMBERS)
@@ -192,7 +192,7 @@ def _is_counter(name: str, value: Any, *, may_be_none: bool) -> bool:
 
 
 def _is_alike(now: Any, value: Any) -> bool:
-    """Whether a value may be a later one of an attribute that is `now`."""
+    """Return whether a value may be a later one of an attribute that is `now`."""
     if now is None:
         return True
     if isinstance(now, np.ndarray) and isinstance(value, np.ndarray):

@@ -30,7 +30,7 @@ class Backup:
         self._seen = self._last_file()
 
     def _last_file(self) -> tuple[str, str] | None:
-        """The file that was written last, and its text, which names the epoch."""
+        """Return the file that was written last, and its text: the epoch."""
         for name in _LAST_FILES:
             path = os.path.join(self._folder, name)
             if tf.io.gfile.exists(path):
@@ -50,12 +50,15 @@ class Backup:
         return os.path.join(folder, "backup")
 
     def is_new(self) -> bool:
-        """Whether it was written since the last look."""
+        """Return whether it was written since the last look."""
         before, self._seen = self._seen, self._last_file()
         return self._seen is not None and self._seen != before
 
     def step_in(self, files: StateFiles) -> int | None:
-        """The step of its state; None if it has none, or one of an earlier backup."""
+        """Return the step of its state.
+
+        None if it has none, or one of an earlier backup.
+        """
         file, path = self._last_file(), files.path_of(self.prefix)
         if file is None or not tf.io.gfile.exists(path):
             return None
@@ -65,7 +68,7 @@ class Backup:
         return files.step_of(self.prefix) if written <= state_written else None
 
     def set_aside(self) -> str:
-        """Moves it to where its callback does not find it; returns that folder."""
+        """Move it to where its callback does not find it; return that folder."""
         aside = f"{os.path.normpath(self._folder)}.older"
         if tf.io.gfile.exists(aside):
             tf.io.gfile.rmtree(aside)
@@ -74,8 +77,8 @@ class Backup:
 
 
 def backups_of(callbacks: Iterable[Any]) -> list[Backup]:
-    """The backups of the `BackupAndRestore`s among callbacks."""
-    guests = [record_of(each) for each in callbacks]
+    """Return the backups of the `BackupAndRestore`s among callbacks."""
+    guests = [record_of(callback) for callback in callbacks]
     return [
         Backup(str(guest.item.backup_dir), is_in_epoch=guest.item.save_freq != "epoch")
         for guest in guests
@@ -86,25 +89,25 @@ def backups_of(callbacks: Iterable[Any]) -> list[Backup]:
 def newest_of(
     backups: Iterable[Backup], files: StateFiles
 ) -> tuple[Backup, int] | None:
-    """The backup from which a job without a checkpoint goes on, and its step.
+    """Return the backup from which a job without a checkpoint goes on, and its step.
 
     None if there is none, or none with a state of callbacks: these begin anew then.
     """
-    found = []
+    candidates = []
     for backup in backups:
         step = backup.step_in(files)
         if step is not None:
-            found.append((backup, step))
+            candidates.append((backup, step))
         elif backup.exists:
             warn_without_state(backup)
-    return max(found, key=lambda pair: pair[1], default=None)
+    return max(candidates, key=lambda pair: pair[1], default=None)
 
 
 def warn_without_state(backup: Backup) -> None:
-    """A job goes on from a backup that Keras alone has written."""
+    """Warn that a job goes on from a backup that Keras alone has written."""
     logging.warning(
         "hookbridge: training goes on from the backup %s, which has no state of "
-        "callbacks; they begin anew.",
+        "callbacks; they start over.",
         backup.prefix,
     )
 
@@ -112,7 +115,7 @@ def warn_without_state(backup: Backup) -> None:
 def choose_newest(
     checkpoint: str, step: int, backups: Iterable[Backup], files: StateFiles
 ) -> tuple[Backup, int] | None:
-    """Moves older backups aside, so that the newest of all is what a job goes on from.
+    """Move older backups aside, so that the newest of all is what a job goes on from.
 
     Only one of them is restored, with everything: no callback finds an older one. Of
     one step is the newest that which has all its events.
@@ -126,24 +129,28 @@ def choose_newest(
     for backup in backups:
         if not backup.exists:
             continue
-        own = backup.step_in(files)
-        if own is not None and (own > step or (own == step and lacks_events)):
+        saved_at = backup.step_in(files)
+        if saved_at is not None and (
+            saved_at > step or (saved_at == step and lacks_events)
+        ):
             logging.warning(
                 "hookbridge: training goes on from the backup %s, at step %d, with the "
                 "state of callbacks there: the checkpoint %s %s.",
                 backup.prefix,
-                own,
+                saved_at,
                 checkpoint,
-                "is older" if own > step else "lacks the end of that step",
+                "is older" if saved_at > step else "lacks the end of that step",
             )
-            newest, step, lacks_events = (backup, own), own, False
+            newest, step, lacks_events = (backup, saved_at), saved_at, False
         else:
             logging.warning(
                 "hookbridge: training goes on from the checkpoint %s, at step %d: the "
                 "backup, which is %s, has been moved to %s.",
                 checkpoint,
                 step,
-                "without a state of callbacks" if own is None else f"of step {own}",
+                "without a state of callbacks"
+                if saved_at is None
+                else f"of step {saved_at}",
                 backup.set_aside(),
             )
     return newest

@@ -31,7 +31,7 @@ class NotStorableError(TypeError):
 
 
 def encode(value: Any, arrays: dict[str, Any], *, nested: bool = False) -> Any:
-    """A value as JSON; its arrays go into `arrays`."""
+    """Return a value as JSON; its arrays go into `arrays`."""
     # Top-level containers (not `nested`) are refilled in place, so their exact type is
     # not stored.
     if value is None or isinstance(value, (bool, str)):
@@ -52,14 +52,14 @@ def encode(value: Any, arrays: dict[str, Any], *, nested: bool = False) -> Any:
 
 
 def _encode_number(value: Any) -> Any:
-    """A number of numpy as one of Python; JSON has no complex numbers."""
+    """Return a number of numpy as one of Python; JSON has no complex numbers."""
     if value.dtype.kind == "c":
         raise NotStorableError(f"{type(value).__name__} is not a JSON number")
     return value.item()
 
 
 def _encode_array(value: Any, arrays: dict[str, Any]) -> dict[str, str]:
-    """An array of numbers as the key that it gets in `arrays`."""
+    """Return an array of numbers as the key that it gets in `arrays`."""
     key = f"a{len(arrays)}"
     if value.dtype.isbuiltin != _REGISTERED:
         arrays[key] = value
@@ -70,7 +70,7 @@ def _encode_array(value: Any, arrays: dict[str, Any]) -> dict[str, str]:
 
 
 def _encode_list(value: list[Any], arrays: dict[str, Any]) -> Any:
-    """A list, item by item; a long one of numbers becomes an array."""
+    """Return a list, item by item; a long one of numbers becomes an array."""
     if len(value) >= _LONG and {type(v) for v in value} in ({int}, {float}):
         array = np.asarray(value)
         if array.dtype.kind in "if":
@@ -81,7 +81,7 @@ def _encode_list(value: list[Any], arrays: dict[str, Any]) -> Any:
 def _encode_dict(
     value: dict[Any, Any], arrays: dict[str, Any], nested: bool
 ) -> dict[str, Any]:
-    """A dict; as pairs if JSON would lose its type or the types of its keys."""
+    """Return a dict; as pairs if JSON would lose its type or the types of its keys."""
     kind = _kind_of(value, nested)
     plain = all(isinstance(k, str) and not k.startswith("__") for k in value)
     if plain and not kind:
@@ -99,7 +99,7 @@ def _is_number(dtype: Any) -> bool:
 
 
 def _kind_of(value: Any, nested: bool) -> dict[str, str]:
-    """The entries that name the type of a dict; none for a plain one."""
+    """Return the entries that name the type of a dict; none for a plain one."""
     kind = type(value).__name__
     if type(value) is not _DICTS.get(kind):
         return {}
@@ -114,7 +114,7 @@ def _kind_of(value: Any, nested: bool) -> dict[str, str]:
 
 
 def decode(value: Any, arrays: Mapping[str, Any]) -> Any:
-    """The value that `encode` was given."""
+    """Return the value that `encode` was given."""
     if isinstance(value, list):
         return [decode(v, arrays) for v in value]
     if isinstance(value, dict):
@@ -132,7 +132,7 @@ def decode(value: Any, arrays: Mapping[str, Any]) -> Any:
 
 
 def _decode_pairs(value: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any:
-    """A dict that is stored as pairs, of the type that it had."""
+    """Return a dict that is stored as pairs, of the type that it had."""
     pairs = {decode(k, arrays): decode(v, arrays) for k, v in value[_PAIRS]}
     if _FACTORY in value:
         return defaultdict(_FACTORIES[value[_FACTORY]], pairs)
@@ -147,14 +147,14 @@ def _dtype(name: str) -> Any:
 
 
 def to_bytes(arrays: Mapping[str, Any]) -> bytes:
-    """An `.npz` file of arrays, not compressed."""
+    """Return an `.npz` file of arrays, not compressed."""
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
     return buffer.getvalue()
 
 
 def from_bytes(data: bytes) -> dict[str, Any]:
-    """The arrays of an `.npz` file that `to_bytes` made."""
+    """Return the arrays of an `.npz` file that `to_bytes` made."""
     # A file from elsewhere may claim false sizes: together, the arrays are never larger
     # than the file.
     with np.load(io.BytesIO(data), allow_pickle=False) as file:

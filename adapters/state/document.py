@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Sequence
+import types
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -20,7 +21,9 @@ VERSION = 3
 OLDEST = 3
 # Version -> what makes of a document of this version one of the next. A new version
 # adds its predecessor here.
-UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+UPGRADES: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = (
+    types.MappingProxyType({})
+)
 # JSON has counters and short lists, so a larger file is none of ours.
 MOST_JSON_BYTES = 2**24
 # The size limit of the arrays: these bytes, plus so many times the checkpoint's size.
@@ -51,7 +54,7 @@ class Document(NamedTuple):
 
 
 def writer(prefix: str, name: str, state: Document) -> Callable[[], None]:
-    """Returns a function that writes a process's state, as it is now, to a checkpoint.
+    """Return a function that writes a process's state, as it is now, to a checkpoint.
 
     See `read`. It may be called later, on another thread.
     """
@@ -91,40 +94,40 @@ def writer(prefix: str, name: str, state: Document) -> Callable[[], None]:
 
 
 def _as_json(document: dict[str, Any]) -> bytes:
-    """The text of a document; each callback's state gets a digest."""
+    """Return the text of a document; each callback's state gets a digest."""
     for entry in document["callbacks"]:
         entry["digest"] = _digest(entry["state"], document)
     return json.dumps(document, indent=1).encode()
 
 
 def _digest(state: dict[str, Any], document: dict[str, Any]) -> str:
-    """The digest of one callback's state and of the arrays that it may refer to."""
+    """Return the digest of a callback's state and of the arrays it refers to."""
     text = json.dumps([state, document.get("arrays")], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _leave_out_largest(entries: Sequence[Any]) -> None:
-    """Takes out the largest value of all callbacks, and warns which one it is."""
+    """Take out the largest value of all callbacks, and warn which one it is."""
     sizes = {
-        (place, name): len(json.dumps(value))
-        for place, entry in enumerate(entries)
+        (index, name): len(json.dumps(value))
+        for index, entry in enumerate(entries)
         for name, value in entry["state"].items()
     }
-    place, name = max(sizes, key=lambda key: sizes[key])
-    entry = entries[place]
+    index, name = max(sizes, key=lambda key: sizes[key])
+    entry = entries[index]
     del entry["state"][name]
     logging.warning(
         "hookbridge: `%s.%s` takes %d bytes as JSON. The limit is %d, so it is not "
-        "saved and begins anew after a restart. A NumPy array may be larger.",
+        "saved and starts over after a restart. A NumPy array may be larger.",
         entry["class"],
         name,
-        sizes[place, name],
+        sizes[index, name],
         MOST_JSON_BYTES,
     )
 
 
 def read(prefix: str, name: str) -> Document:
-    """Reads a state beside a checkpoint; a damaged file may raise anything."""
+    """Read a state beside a checkpoint; a damaged file may raise anything."""
     path = storage.json_path(prefix, name)
     document = _newest(json.loads(storage.read(path, MOST_JSON_BYTES).decode()))
     entries, loops = document["callbacks"], document["loops"]
@@ -135,14 +138,14 @@ def read(prefix: str, name: str) -> Document:
 
     return Document(
         int(document["step"]),
-        [_entry(each, decode, document) for each in entries],
+        [_entry(entry, decode, document) for entry in entries],
         [decode(loop) for loop in loops],
         bool(document.get("in_step")),
     )
 
 
 def _newest(document: dict[str, Any]) -> dict[str, Any]:
-    """A document of any version that was released, in the form of the newest."""
+    """Return a document of any version that was released, in the form of the newest."""
     version = int(document["version"])
     if version > VERSION:
         raise ValueError(
@@ -154,13 +157,13 @@ def _newest(document: dict[str, Any]) -> dict[str, Any]:
             f"it has version {version}, which no release has written; expected "
             f"{OLDEST} to {VERSION}"
         )
-    for each in range(version, VERSION):
-        document = UPGRADES[each](document)
+    for old_version in range(version, VERSION):
+        document = UPGRADES[old_version](document)
     return document
 
 
 def _entry(entry: Any, decode: Callable[[Any], Any], document: Any) -> Entry:
-    """The state of one callback; raises if it has not the form of one."""
+    """Return the state of one callback; raise if it has not the form of one."""
     state, values, key = entry["state"], entry.get("values", {}), entry.get("key")
     if not isinstance(state, dict) or not isinstance(values, dict):
         raise TypeError(f"a state is {state!r} of {values!r}, expected two dicts")
@@ -171,7 +174,7 @@ def _entry(entry: Any, decode: Callable[[Any], Any], document: Any) -> Entry:
 
 
 def _arrays(document: Any, prefix: str, name: str) -> dict[str, Any]:
-    """The arrays that a document refers to."""
+    """Return the arrays that a document refers to."""
     if "arrays" not in document:
         return {}
     most = _MOST_BYTES + _TIMES_CHECKPOINT * storage.checkpoint_bytes(prefix)

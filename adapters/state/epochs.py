@@ -20,7 +20,10 @@ class Epoch(NamedTuple):
 
 
 def of_loop(loop: Mapping[str, Any], step: int) -> Epoch | None:
-    """The epoch after a step, by what a loop has saved then; None if it is unknown."""
+    """Return the epoch after a step, by what a loop has saved then.
+
+    None if it is unknown.
+    """
     is_open, number = loop.get("epoch_logs") is not None, loop.get("epoch")
     length = loop.get("steps_per_epoch")
     if number is not None:
@@ -34,6 +37,6 @@ def of_loop(loop: Mapping[str, Any], step: int) -> Epoch | None:
 
 
 def of_loops(loops: Iterable[Mapping[str, Any]], step: int) -> Epoch | None:
-    """The epoch after a step, by the first of several loops that knows it."""
+    """Return the epoch after a step, by the first of several loops that knows it."""
     epochs = (of_loop(loop, step) for loop in loops)
     return next((epoch for epoch in epochs if epoch is not None), None)

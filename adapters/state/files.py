@@ -34,16 +34,16 @@ class StateFiles:
     def add(
         self, callbacks: Sequence[Any], loop: Callable[[], Any] = lambda: None
     ) -> Part:
-        """Adds callbacks; all are known before the first of them is restored."""
+        """Add callbacks; all are known before the first of them is restored."""
         self.parts.append(Part(callbacks, loop))
         return self.parts[-1]
 
     def save(self, prefix: str, step: int, *, in_step: bool = False) -> None:
-        """Writes the present state beside a checkpoint, which may not exist yet."""
+        """Write the present state beside a checkpoint, which may not exist yet."""
         self.writer(prefix, step, in_step=in_step)()
 
     def writer(self, prefix: str, step: int, *, in_step: bool) -> Callable[[], None]:
-        """Returns a function that writes the state, as it is now, beside a checkpoint.
+        """Return a function that writes the state, as it is now, beside a checkpoint.
 
         `in_step` says that callbacks have not had all events of the step yet: the state
         is written again after them, unless the process ends before.
@@ -55,7 +55,7 @@ class StateFiles:
         return document.writer(prefix, self._name, state)
 
     def remove_unfinished(self, folder: str) -> None:
-        """Removes what killed processes have left of checkpoints that are not there.
+        """Remove what killed processes have left of checkpoints that are not there.
 
         See `storage.remove_unfinished`.
         """
@@ -64,29 +64,29 @@ class StateFiles:
         rewriting.remove_unfinished(folder)
 
     def path_of(self, prefix: str) -> str:
-        """Where the state of a checkpoint is."""
+        """Return where the state of a checkpoint is."""
         return storage.json_path(prefix, self._name)
 
     def exists(self, prefix: str) -> bool:
-        """Whether a checkpoint has this state."""
+        """Return whether a checkpoint has this state."""
         return bool(tf.io.gfile.exists(self.path_of(prefix)))
 
     def step_of(self, prefix: str) -> int | None:
-        """The step of the state of a checkpoint; None if it cannot be read."""
+        """Return the step of the state of a checkpoint; None if it cannot be read."""
         try:
             return document.read(prefix, self._name).step
         except Exception:  # a damaged file may raise anything
             return None
 
     def lacks_events(self, prefix: str) -> bool:
-        """Whether callbacks had not had all events of a checkpoint's step."""
+        """Return whether callbacks had not had all events of a checkpoint's step."""
         try:
             return document.read(prefix, self._name).is_in_step
         except Exception:  # a damaged file may raise anything
             return False
 
     def epoch_of(self, prefix: str) -> int | None:
-        """The epoch with which training goes on from a checkpoint, if it is known."""
+        """Return the epoch with which training goes on from a checkpoint, if known."""
         try:
             state = document.read(prefix, self._name)
             epoch = epochs.of_loops(state.loops, state.step)
@@ -100,7 +100,7 @@ class StateFiles:
         parse: Callable[[Any, int], Any] = lambda loop, step: loop,
         of_task: str | None = None,
     ) -> Saved | None:
-        """Reads the state beside a checkpoint, if there is one, for `Part.restore`."""
+        """Read the state beside a checkpoint, if there is one, for `Part.restore`."""
         # A file that cannot be used is reported and left alone. Training then goes on
         # from the checkpoint, and callbacks begin anew. `parse` is called with each of
         # `Document.loops` and the step; `of_task` is another process whose state is
@@ -108,14 +108,14 @@ class StateFiles:
         name = self._name if of_task is None else storage.name_of(of_task)
         path = storage.json_path(prefix, name)
         if not tf.io.gfile.exists(path):
-            if others := storage.others(prefix, name):
+            if other_states := storage.others(prefix, name):
                 logging.warning(
                     "hookbridge: the checkpoint %s has no state of callbacks (%s), "
                     "though other checkpoints of this job do, such as %s. Training "
-                    "goes on from the checkpoint; callbacks begin anew.",
+                    "goes on from the checkpoint; callbacks start over.",
                     prefix,
                     os.path.basename(path),
-                    others[-1],
+                    other_states[-1],
                 )
             else:
                 log_without_state(prefix)
@@ -131,7 +131,7 @@ class StateFiles:
         except Exception as e:  # a damaged file may raise anything
             logging.warning(
                 "hookbridge: the state of callbacks in %s cannot be used (%s: %s). "
-                "Training goes on from the checkpoint; callbacks begin anew.",
+                "Training goes on from the checkpoint; callbacks start over.",
                 path,
                 type(e).__name__,
                 e,
@@ -141,9 +141,9 @@ class StateFiles:
         if file.is_in_step and of_task is None:
             logging.warning(
                 "hookbridge: the job ended during the step of the checkpoint %s, "
-                "before its callbacks had all events of that step. They go on "
-                "without the end of that batch: their counts and the mean of its "
-                "epoch lack it.",
+                "before its callbacks had all events of that step. These events are "
+                "not repeated: the counts of callbacks and the mean of the epoch "
+                "lack that batch.",
                 prefix,
             )
         return saved

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import weakref
 from collections.abc import Mapping
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hookbridge import errors
 from hookbridge.adapters.state import attributes
+from hookbridge.ground.memory import Fact
 
 # Texts that are stored and reported as they are. Of other texts, which may be secrets,
 # a digest is stored.
@@ -21,35 +21,7 @@ _OPEN_TEXTS = frozenset({"monitor", "mode", "monitor_op"})
 DECISIVE = _OPEN_TEXTS | {"filepath"}
 _MOST_ITEMS = 100
 
-T = TypeVar("T")
-
-
-class OfObjects(Generic[T]):
-    """A value for each of some objects, as long as the object lives.
-
-    Objects count as themselves, whatever their `__eq__` and `__hash__` say. One that
-    cannot be referred to has none.
-    """
-
-    def __init__(self) -> None:
-        self._values: dict[int, tuple[Any, T]] = {}
-
-    def get(self, of: Any) -> T | None:
-        """The value of an object, or None."""
-        reference, value = self._values.get(id(of), (None, None))
-        return value if reference is not None and reference() is of else None
-
-    def put(self, of: Any, value: T) -> None:
-        """Sets the value of an object."""
-        number = id(of)
-        try:
-            reference = weakref.ref(of, lambda _: self._values.pop(number, None))
-        except TypeError:
-            return
-        self._values[number] = (reference, value)
-
-
-_SEEN: OfObjects[Mapping[str, Any]] = OfObjects()
+_SEEN = Fact[Mapping[str, Any]]("guest", "values when it was first seen")
 
 
 class Identity(NamedTuple):
@@ -62,7 +34,7 @@ class Identity(NamedTuple):
     values: Mapping[str, Any]
 
     def __str__(self) -> str:
-        """The name in messages."""
+        """Return the name in messages."""
         if self.key is not None:
             shown = {"state_key": self.key}
         else:
@@ -72,13 +44,13 @@ class Identity(NamedTuple):
         return f"`{self.kind}({options})`" if options else f"`{self.kind}`"
 
     def texts(self) -> dict[str, Any]:
-        """The values that stay the same as long as it is the same callback."""
+        """Return the values that stay the same as long as it is the same callback."""
         # A number, such as `patience`, may be tuned: the callback remains who it is.
         return {k: v for k, v in self.values.items() if isinstance(v, str)}
 
 
 def of(callback: Any) -> Identity:
-    """The identity of a callback, from the first time that it was seen."""
+    """Return the identity of a callback, from the first time that it was seen."""
     key = getattr(callback, "state_key", None)
     if key is not None and not isinstance(key, str):
         raise errors.InvalidArgumentError(
@@ -93,7 +65,7 @@ def of(callback: Any) -> Identity:
 
 
 def _values(callback: Any) -> dict[str, Any]:
-    """What the constructor has set, of the kinds that two processes can compare."""
+    """Return what the constructor has set and two processes can compare."""
     kind: Any = type(callback)
     set_later, parameters = attributes.assigned(kind), attributes.parameters(kind)
     values = {}
@@ -108,7 +80,10 @@ def _values(callback: Any) -> dict[str, Any]:
 
 
 def _comparable(name: str, value: Any, *, is_given: bool) -> Any:
-    """An argument of a callback as a later run can compare it; None if it cannot."""
+    """Return an argument of a callback as a later run can compare it.
+
+    None if it cannot.
+    """
     if isinstance(value, (bool, int, float, np.number)):
         return _comparable_number(value)
     if callable(value) and hasattr(value, "__name__"):
@@ -123,13 +98,16 @@ def _comparable(name: str, value: Any, *, is_given: bool) -> Any:
 
 
 def _comparable_number(value: Any) -> Any:
-    """A number as a later run can compare it; None for NaN and complex numbers."""
+    """Return a number as a later run can compare it.
+
+    None for NaN and complex numbers.
+    """
     number = value.item() if isinstance(value, np.number) else value
     return number if isinstance(number, (int, float)) and number == number else None
 
 
 def _comparable_text(name: str, value: Any, *, is_given: bool) -> Any:
-    """A text or path as a later run can compare it."""
+    """Return a text or path as a later run can compare it."""
     if name in _OPEN_TEXTS:
         return str(value)
     digest = _digest(str(os.fspath(value)))

@@ -33,7 +33,7 @@ def match(
     saved: Sequence[Identity],
     decisive: Collection[str] = DECISIVE,
 ) -> Matches:
-    """Finds the state of each callback by who it is, not by its place.
+    """Find the state of each callback by who it is, not by its place.
 
     Those of a class are told apart by their keys, then by all values that they were
     constructed with, then by the values that both lists know, then by the texts alone.
@@ -42,27 +42,27 @@ def match(
     it tells what the state is about, as the `decisive` one `monitor` does.
     """
     matches = Matches({}, [], [])
-    callbacks = _places({n: each.kind for n, each in enumerate(present)})
-    states = _places({n: each.kind for n, each in enumerate(saved)})
-    for kind, theirs in states.items():
-        mine = callbacks.get(kind, [])
-        for level in _levels(present, saved, mine, theirs, decisive):
+    callbacks = _places({n: callback.kind for n, callback in enumerate(present)})
+    states = _places({n: state.kind for n, state in enumerate(saved)})
+    for kind, states_there in states.items():
+        callbacks_there = callbacks.get(kind, [])
+        for level in _levels(present, saved, callbacks_there, states_there, decisive):
             _pair(level, matches.pairs)
         used = set(matches.pairs.values())
-        rest = [place for place in theirs if place not in used]
-        new = [place for place in mine if place not in matches.pairs]
-        if rest and new:
-            reason = _reason([present[n] for n in new], [saved[n] for n in rest])
-            matches.lost.append((reason, rest))
+        unused = [index for index in states_there if index not in used]
+        new = [index for index in callbacks_there if index not in matches.pairs]
+        if unused and new:
+            reason = _reason([present[n] for n in new], [saved[n] for n in unused])
+            matches.lost.append((reason, unused))
         else:
-            matches.missing.extend(rest)
+            matches.missing.extend(unused)
     return matches
 
 
 def _places(keys: _Keys) -> dict[str, list[int]]:
     places: dict[str, list[int]] = {}
-    for place, key in keys.items():
-        places.setdefault(key, []).append(place)
+    for index, key in keys.items():
+        places.setdefault(key, []).append(index)
     return places
 
 
@@ -73,51 +73,52 @@ def _levels(
     theirs: list[int],
     decisive: Collection[str],
 ) -> list[Level]:
-    """What tells the callbacks and the states of a class apart, the surest first."""
+    """Return what tells callbacks and states of a class apart, the surest first."""
     # A state with a key belongs to that key alone.
-    without_key = [place for place in theirs if saved[place].key is None]
-    ours, states = _values(present, mine), _values(saved, without_key)
-    common = _names(ours) & _names(states)
+    without_key = [index for index in theirs if saved[index].key is None]
+    callbacks, states = _values(present, mine), _values(saved, without_key)
+    common = _names(callbacks) & _names(states)
     texts = common & {name for n in without_key for name in saved[n].texts()}
+    equal = _with_equal_values(callbacks, states, common)
     levels = [
         Level(_state_keys(present, mine), _state_keys(saved, theirs)),
-        _by_values(ours, states, common),
-        _by_values(ours, states, texts | _with_equal_values(ours, states, common)),
-        _by_values(ours, states, texts),
+        _by_values(callbacks, states, common),
+        _by_values(callbacks, states, texts | equal),
+        _by_values(callbacks, states, texts),
     ]
     if len(mine) == len(without_key) == 1:
-        levels.append(_by_values(ours, states, texts & set(decisive)))
+        levels.append(_by_values(callbacks, states, texts & set(decisive)))
     return levels
 
 
 def _state_keys(identities: Sequence[Identity], places: list[int]) -> _Keys:
-    """The `state_key` of each that has one."""
-    keys = {place: identities[place].key for place in places}
-    return {place: key for place, key in keys.items() if key is not None}
+    """Return the `state_key` of each that has one."""
+    keys = {index: identities[index].key for index in places}
+    return {index: key for index, key in keys.items() if key is not None}
 
 
 def _values(identities: Sequence[Identity], places: list[int]) -> _Values:
-    """What each was constructed with, as JSON."""
+    """Return what each was constructed with, as JSON."""
     return {
-        place: {
-            name: json.dumps(value) for name, value in identities[place].values.items()
+        index: {
+            name: json.dumps(value) for name, value in identities[index].values.items()
         }
-        for place in places
+        for index in places
     }
 
 
 def _names(values: _Values) -> set[str]:
-    return {name for each in values.values() for name in each}
+    return {name for arguments in values.values() for name in arguments}
 
 
 def _with_equal_values(
     callbacks: _Values, states: _Values, names: set[str]
 ) -> set[str]:
-    """The names of values that some callback and some state have in common."""
+    """Return the names of values that some callback and some state have in common."""
     equal = set()
     for name in names:
-        of_callbacks = {each.get(name) for each in callbacks.values()}
-        of_states = {each.get(name) for each in states.values()}
+        of_callbacks = {arguments.get(name) for arguments in callbacks.values()}
+        of_states = {arguments.get(name) for arguments in states.values()}
         if of_callbacks & of_states:
             equal.add(name)
     return equal
@@ -129,15 +130,15 @@ def _by_values(callbacks: _Values, states: _Values, names: set[str]) -> Level:
 
 
 def _joined(values: _Values, names: set[str]) -> _Keys:
-    """The values of some names as one key for each place."""
+    """Return the values of some names as one key for each place."""
     return {
-        place: json.dumps([each.get(name) for name in sorted(names)])
-        for place, each in values.items()
+        index: json.dumps([arguments.get(name) for name in sorted(names)])
+        for index, arguments in values.items()
     }
 
 
 def _pair(level: Level, pairs: dict[int, int]) -> None:
-    """Adds the pairs that have the same key, where they are equally many."""
+    """Add the pairs that have the same key, where they are equally many."""
     used = set(pairs.values())
     states = _places({n: key for n, key in level.states.items() if n not in used})
     callbacks = _places(
@@ -155,16 +156,16 @@ def _reason(new: Sequence[Identity], rest: Sequence[Identity]) -> str:
     differences = [_differences(a, b) for a in new for b in rest]
     if all(differences):
         names = ", ".join(f"`{name}`" for name in sorted(set().union(*differences)))
-        return f"{callbacks} begins anew: the state of {states} has another {names}"
+        return f"{callbacks} starts over: the state of {states} has another {names}"
     return (
-        f"{callbacks} begins anew: it is unknown which of {len(rest)} states of "
+        f"{callbacks} starts over: it is unknown which of {len(rest)} states of "
         f"{states} belongs to which of {len(new)} callbacks"
     )
 
 
 def _differences(callback: Identity, state: Identity) -> set[str]:
-    """The names that show that a state belongs to another callback of the class."""
+    """Return the names that show that a state is of another callback."""
     if state.key is not None:
         return {"state_key"}
-    ours, theirs = callback.texts(), state.texts()
-    return {name for name in ours.keys() & theirs.keys() if ours[name] != theirs[name]}
+    now, then = callback.texts(), state.texts()
+    return {name for name in now.keys() & then.keys() if now[name] != then[name]}

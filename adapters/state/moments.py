@@ -26,7 +26,7 @@ class Ending(NamedTuple):
 
     @property
     def is_early(self) -> bool:
-        """Whether a later run goes on as if this one had not ended."""
+        """Return whether a later run goes on as if this one had not ended."""
         is_last = self.is_of_data or self.by_callback
         return (self.in_epoch or self.epochs_left) and not is_last
 
@@ -60,15 +60,15 @@ class Checkpoint:
 
     @property
     def is_current(self) -> bool:
-        """Whether it has what callbacks have set."""
+        """Return whether it has what callbacks have set."""
         return bool(self._mark() == self._written)
 
     def write_state(self, write: Callable[[], None]) -> None:
-        """Calls `write`, which writes the state beside it, when it is its turn."""
+        """Call `write`, which writes the state beside it, when it is its turn."""
         self._order.state(write)
 
     def rewrite_if_changed(self) -> None:
-        """Writes it once more if callbacks have set variables since.
+        """Write it once more if callbacks have set variables since.
 
         Until `finish`, after its state, a restart finds the files of before.
         """
@@ -81,7 +81,7 @@ class Checkpoint:
         self._written = self._mark()
 
     def release(self) -> None:
-        """Lets be written what waits for the events of the step: an error ended it."""
+        """Let be written what waits for the events of the step: an error ended it."""
         self._order.release()
 
     def finish(self) -> None:

@@ -14,9 +14,10 @@ from hookbridge.adapters.state.document import Document, Entry
 from hookbridge.adapters.state.epochs import Epoch
 from hookbridge.adapters.state.matching import Matches, match
 from hookbridge.adapters.state.restart_line import log_restart
+from hookbridge.ground.memory import Fact
 
 # Where the last run of a callback in this process ended: the directory and the step.
-_ENDED: identity.OfObjects[tuple[str, int]] = identity.OfObjects()
+_ENDED = Fact[tuple[str, int]]("guest", "where its last run ended")
 
 
 class Part:
@@ -35,28 +36,28 @@ class Part:
         self.identify()
 
     def identify(self) -> None:
-        """Finds out who the callbacks are, before training changes any value."""
+        """Find out who the callbacks are, before training changes any value."""
         for callback in self.callbacks:
             identity.of(callback)
 
     def begin(self) -> None:
-        """Called after `on_train_begin`: what changes from here on is state."""
+        """Begin after `on_train_begin`: what changes from here on is state."""
         self._base = [
             {} if attributes.is_stock(c) else copy.deepcopy(attributes.storable(c))
             for c in self.callbacks
         ]
 
     def freeze(self) -> None:
-        """The state stays as it is: later events are none of an uninterrupted job."""
+        """Keep the state as it is: an uninterrupted job has no later events."""
         self._frozen = copy.deepcopy(self.state())
 
     def note_end(self) -> None:
-        """Called after `on_train_end`; only evaluations may follow."""
+        """End after `on_train_end`; only evaluations may follow."""
         if self._frozen is not None:
             self._at_end = copy.deepcopy(self._entries())
 
     def add_later_events(self) -> None:
-        """Adds to a frozen state what an evaluation after the run has changed."""
+        """Add to a frozen state what an evaluation after the run has changed."""
         if self._frozen is None or not self._at_end:
             return
         before, self._at_end = self._at_end, copy.deepcopy(self._entries())
@@ -66,11 +67,11 @@ class Part:
                 entry.state[name] = _with_change(entry.state.get(name, was), was, value)
 
     def state(self) -> tuple[list[Entry], Any]:
-        """The present state of the callbacks, and of their loop."""
+        """Return the present state of the callbacks, and of their loop."""
         return self._frozen or (self._entries(), self.loop())
 
     def _entries(self) -> list[Entry]:
-        """What each callback has changed since the run began."""
+        """Return what each callback has changed since the run began."""
         return [
             Entry(
                 identity.of(callback),
@@ -84,21 +85,21 @@ class Part:
         ]
 
     def restore(self, saved: Saved) -> None:
-        """Gives the callbacks their states; those without one stay as they are."""
-        for place, callback in enumerate(self.callbacks):
+        """Give the callbacks their states; those without one stay as they are."""
+        for index, callback in enumerate(self.callbacks):
             entry = saved.entry_of(callback)
             if entry is None:
                 continue
-            names = self._restored[place] = _put(callback, entry, saved)
+            names = self._restored[index] = _put(callback, entry, saved)
             # What is restored is saved again with the next checkpoint.
             for name in names:
-                self._base[place].pop(name, None)
+                self._base[index].pop(name, None)
 
     def snapshot(self) -> Callable[[], None]:
-        """Returns a function that sets restored attributes back to the present."""
+        """Return a function that sets restored attributes back to the present."""
         now = []
-        for place, names in self._restored.items():
-            callback = self.callbacks[place]
+        for index, names in self._restored.items():
+            callback = self.callbacks[index]
             for name in names:
                 now.append((callback, name, copy.deepcopy(getattr(callback, name))))
 
@@ -138,16 +139,16 @@ class Saved:
         )
 
     def entry_of(self, callback: Any) -> Entry | None:
-        """The state of a callback, or None if it has none here."""
-        for place, each in enumerate(self._callbacks):
-            if each is callback and place in self._matches.pairs:
-                return self._entries[self._matches.pairs[place]]
+        """Return the state of a callback, or None if it has none here."""
+        for index, known in enumerate(self._callbacks):
+            if known is callback and index in self._matches.pairs:
+                return self._entries[self._matches.pairs[index]]
         return None
 
     def report(self, *, is_own: bool) -> None:
-        """Logs where the run goes on, with whose state; who is missing if `is_own`."""
-        pairs, missing, lost = self._matches
-        for reason, places in lost:
+        """Log where the run goes on, with whose state; who is missing if `is_own`."""
+        pairs, missing, unclear = self._matches
+        for reason, places in unclear:
             if not any(self._entries[n].state for n in places):
                 continue  # nothing is lost
             logging.warning(
@@ -167,17 +168,17 @@ class Saved:
             )
         going_on: list[str] = []
         anew: list[str] = []
-        for place, callback in enumerate(self._callbacks):
+        for index, callback in enumerate(self._callbacks):
             name = str(identity.of(callback))
-            if place not in pairs:
+            if index not in pairs:
                 anew.append(name)
-            elif self._entries[pairs[place]].state:
+            elif self._entries[pairs[index]].state:
                 going_on.append(name)
         log_restart(self.path, self.step, self._epoch, going_on, anew)
 
 
 def _with_change(saved: Any, before: Any, now: Any) -> Any:
-    """A value with the change from `before` to `now`, where that is clear."""
+    """Return a value with the change from `before` to `now`, where that is clear."""
     if attributes.same(*(attributes.encoded(value) for value in (saved, before))):
         return now
     if type(saved) is type(before) is type(now) is int:
@@ -188,7 +189,7 @@ def _with_change(saved: Any, before: Any, now: Any) -> Any:
 
 
 def note_ended(callbacks: Sequence[Any], prefix: str, step: int) -> None:
-    """Notes that callbacks already have the state that their run has saved."""
+    """Note that callbacks already have the state that their run has saved."""
     for callback in callbacks:
         _ENDED.put(callback, (os.path.dirname(prefix), step))
 
@@ -196,7 +197,7 @@ def note_ended(callbacks: Sequence[Any], prefix: str, step: int) -> None:
 def _was_reconfigured(
     attribute: str, now: Mapping[str, Any], before: Mapping[str, Any]
 ) -> bool:
-    """Whether a callback was constructed with another number or text for an attribute.
+    """Return whether a callback was constructed with another value of an attribute.
 
     `now` and `before` are what it and the callback of the state were constructed with.
     A list is the digest of something that may differ by itself, as the time does.
@@ -207,7 +208,7 @@ def _was_reconfigured(
 
 
 def _put(callback: Any, entry: Entry, saved: Saved) -> list[str]:
-    """Sets the attributes of a callback; returns what its next state needs too."""
+    """Set the attributes of a callback; return what its next state needs too."""
     name, state = entry.identity.kind, entry.state
     has_it = _ENDED.get(callback) == saved.at
     now, before = identity.of(callback).values, entry.identity.values
@@ -230,7 +231,7 @@ def _put(callback: Any, entry: Entry, saved: Saved) -> list[str]:
             except Exception as e:  # a property of a user's class may raise
                 logging.warning(
                     "hookbridge: `%s.%s` cannot be restored from %s (%s: %s). It "
-                    "begins anew; the other attributes are restored.",
+                    "starts over; the other attributes are restored.",
                     name,
                     attribute,
                     saved.path,

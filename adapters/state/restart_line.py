@@ -19,7 +19,7 @@ def log_restart(
     going_on: Sequence[str],
     anew: Sequence[str],
 ) -> None:
-    """Logs from where a training goes on, and which callbacks have their state.
+    """Log from where a training goes on, and which callbacks have their state.
 
     Args:
       path: the file with the state of callbacks.
@@ -36,20 +36,20 @@ def log_restart(
     if going_on:
         sentences.append(f"Callbacks that go on: {', '.join(going_on)}.")
     if anew:
-        sentences.append(f"Callbacks that begin anew: {', '.join(anew)}.")
+        sentences.append(f"Callbacks that start over: {', '.join(anew)}.")
     _log(" ".join([*sentences, _DATA]))
 
 
 def log_without_state(prefix: str) -> None:
-    """Logs that a training goes on from a checkpoint that has no state of callbacks."""
+    """Log that a training goes on from a checkpoint that has no state of callbacks."""
     _log(
         f"training goes on from {prefix}. It has no state of callbacks, so they "
-        f"begin anew. {_DATA}"
+        f"start over. {_DATA}"
     )
 
 
 def _log(text: str) -> None:
-    """Logs a line as INFO with TensorFlow's logger, unless its user has set a level.
+    """Log a line as INFO with TensorFlow's logger, unless its user has set a level.
 
     A program that sets none has Python's level, WARNING, and would see nothing.
     """

@@ -25,7 +25,7 @@ _WAIT_SECS = 10.0
 
 
 def begin(prefix: str) -> None:
-    """Keeps the present files of a checkpoint until `end`."""
+    """Keep the present files of a checkpoint until `end`."""
     if "://" in prefix:
         return
     folder, part = prefix + _KEPT, f"{prefix}{_KEPT}.part"
@@ -33,11 +33,11 @@ def begin(prefix: str) -> None:
         shutil.rmtree(old, ignore_errors=True)
     os.mkdir(part)
     for file in _files(prefix):
-        kept = os.path.join(part, os.path.basename(file))
+        copy = os.path.join(part, os.path.basename(file))
         try:
-            os.link(file, kept)
+            os.link(file, copy)
         except OSError:  # a file system without links
-            shutil.copy2(file, kept)
+            shutil.copy2(file, copy)
     with open(os.path.join(part, _OWNER), "w", encoding="utf-8") as owner:
         owner.write(f"{socket.gethostname()} {os.getpid()}")
     os.rename(part, folder)
@@ -52,7 +52,7 @@ def end(prefix: str) -> None:
 
 
 def undo(directory: str) -> None:
-    """Puts the old files back, where a process was killed before it came to `end`.
+    """Put the old files back, where a process was killed before it came to `end`.
 
     A process that is still writing is waited for.
     """
@@ -61,21 +61,22 @@ def undo(directory: str) -> None:
     for folder in glob.glob(os.path.join(glob.escape(directory), f"*{_KEPT}")):
         if not _is_abandoned(folder):
             continue
-        for kept in sorted(glob.glob(os.path.join(glob.escape(folder), "*.*"))):
-            file = os.path.join(directory, os.path.basename(kept))
-            shutil.copy2(kept, f"{file}.part")
+        for copy in sorted(glob.glob(os.path.join(glob.escape(folder), "*.*"))):
+            file = os.path.join(directory, os.path.basename(copy))
+            shutil.copy2(copy, f"{file}.part")
             os.replace(f"{file}.part", file)
         prefix = folder.removesuffix(_KEPT)
         end(prefix)
         logging.warning(
-            "hookbridge: the job was killed while it wrote the checkpoint %s again, "
-            "with what callbacks had set at the end of its step. It is as before that.",
+            "hookbridge: the job was killed while it wrote the checkpoint %s again, to "
+            "add what callbacks had set at the end of its step. The files of the first "
+            "write are back.",
             prefix,
         )
 
 
 def remove_unfinished(directory: str) -> None:
-    """Removes links that a process was making, or removing, when it was killed."""
+    """Remove links that a process was making, or removing, when it was killed."""
     if "://" not in directory:
         pattern = os.path.join(glob.escape(directory), f"*{_KEPT}.part")
         for part in glob.glob(pattern):
@@ -83,14 +84,14 @@ def remove_unfinished(directory: str) -> None:
 
 
 def _files(prefix: str) -> list[str]:
-    """The values of a checkpoint, and the state of the process that writes it."""
+    """Return the files of a checkpoint, and of its writer's state."""
     state = storage.name_of("")
     endings = (".index", ".data-*", f".{state}.json", f".{state}-*.npz")
     return [file for end in endings for file in glob.glob(glob.escape(prefix) + end)]
 
 
 def _is_abandoned(folder: str) -> bool:
-    """Whether nobody will come to the end of a rewriting."""
+    """Return whether nobody will come to the end of a rewriting."""
     stop = time.monotonic() + _WAIT_SECS
     while True:
         try:

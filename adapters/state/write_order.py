@@ -20,16 +20,16 @@ class WriteOrder(Protocol):
 
     @property
     def is_held(self) -> bool:
-        """Whether nothing of the checkpoint is on the disk yet."""
+        """Return whether nothing of the checkpoint is on the disk yet."""
 
     def state(self, write: Write) -> None:
-        """Writes the state, which is on the disk before the checkpoint is."""
+        """Write the state, which is on the disk before the checkpoint is."""
 
     def then(self, write: Write) -> None:
-        """Writes something after all that came before."""
+        """Write something after all that came before."""
 
     def release(self) -> None:
-        """Lets be written what is held: callbacks had all events of the step."""
+        """Write what is held: callbacks had all events of the step."""
 
 
 class AtOnce:
@@ -70,10 +70,10 @@ class InThread:
         self._state: Write | None = None
         self._values: Write | None = None
         self.is_held: bool = True
-        _held.add(self)
+        _thread.held.add(self)
 
     def values(self, write: Write) -> None:
-        """Writes the checkpoint."""
+        """Write the checkpoint."""
         if self.is_held:
             self._values = write
         else:
@@ -92,7 +92,7 @@ class InThread:
 
     def release(self) -> None:
         """See `WriteOrder.release`."""
-        _held.discard(self)
+        _thread.held.discard(self)
         if not self.is_held:
             return
         self.is_held = False
@@ -110,12 +110,14 @@ class _Thread:
 
     def begin(self) -> None:
         """Nothing is to be written; a forked process has no thread."""
+        # Of steps whose events are not all delivered.
+        self.held: set[InThread] = set()
         self._pool: ThreadPoolExecutor | None = None
         self._unfinished: dict[Future[Any], str] = {}
         self._lock = threading.Lock()
 
     def submit(self, folder: str, write: Write) -> Future[Any]:
-        """Writes something into a folder, after all that was submitted before."""
+        """Write something into a folder, after all that was submitted before."""
         with self._lock:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(1, "hookbridge-save")
@@ -128,13 +130,13 @@ class _Thread:
         return future
 
     def wait(self, folder: str | None) -> None:
-        """Waits for what is still to be written into a folder; None: into any."""
+        """Wait for what is still to be written into a folder; None: into any."""
         unfinished = list(self._unfinished.items())
-        wait([each for each, of in unfinished if folder is None or of == folder])
+        wait([future for future, of in unfinished if folder is None or of == folder])
 
 
 def _called(write: Write) -> Future[Any]:
-    """What a thread would return that has called something."""
+    """Return what a thread would return that has called something."""
     future: Future[Any] = Future()
     try:
         future.set_result(write())
@@ -144,13 +146,11 @@ def _called(write: Write) -> Future[Any]:
 
 
 _thread = _Thread()
-_held: set[InThread] = set()  # of steps whose events are not all delivered
 os.register_at_fork(after_in_child=_thread.begin)
-os.register_at_fork(after_in_child=_held.clear)
 
 
 def wait_for_writes(prefix: str | None = None) -> None:
-    """Waits until the thread writes no checkpoint.
+    """Wait until the thread writes no checkpoint.
 
     Args:
       prefix: the path of a checkpoint, for whose folder is waited; None: for all.
@@ -159,8 +159,8 @@ def wait_for_writes(prefix: str | None = None) -> None:
 
 
 def release_all() -> None:
-    """Writes all that is held, of runs that an error has ended, and waits for it."""
-    for order in list(_held):
+    """Write all that is held, of runs that an error has ended, and wait for it."""
+    for order in list(_thread.held):
         order.release()
     wait_for_writes()
 

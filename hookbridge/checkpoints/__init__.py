@@ -10,7 +10,8 @@ an Estimator can warm-start from it.
 The names are looked up on first use: importing this package does not import
 TensorFlow.
 
-Reading order: `checkpoint_entries` (which entry a variable has) and `numbered_names`;
+Reading order: `checkpoint_entries` (which entry a variable has), `slot_names` and
+`numbered_names`;
 `matches` (what must fit), `restoring`;
 `value_copies`, `background_saves`.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -11,11 +12,10 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.adapters.hooked_loop.fit_states import FitStates
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.adapters.session_graph import saved
-from hookbridge.adapters.session_state.run_state import keeper_of_graph
-from hookbridge.adapters.session_state.saves import Saves
+from hookbridge.adapters.session_state.saves import Saves, let_others_wait
+from hookbridge.adapters.state.save_keepers import SaveKeeper, keepers_of
 from hookbridge.adapters.state.write_order import InThread, wait_for_writes
 from hookbridge.checkpoints.value_copies import ValueCopies
 from hookbridge.ground import collected, compat
@@ -120,10 +120,10 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         """See `SessionRunHook.after_create_session`."""
         _check_is_local(session, self._get_saver())
         self._write_at_close(session)
-        if keeper_of_graph(session.graph) is None and not isinstance(
-            session, LiveSession
-        ):
-            _follow_savers(session)
+        if not isinstance(session, LiveSession):
+            if not keepers_of(session.graph, self._listeners):
+                _follow_savers(session)
+            let_others_wait(session)
         super().after_create_session(session, coord)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
@@ -142,7 +142,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         super().end(session)
 
     def _save(self, session: Session, step: int) -> bool:
-        """Saves as `CheckpointSaverHook._save`; returns whether to stop."""
+        """Save as `CheckpointSaverHook._save`; return whether to stop."""
         if self._has_ended:
             return bool(super()._save(session, step))
         self._release()
@@ -162,19 +162,16 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
     def _save_session(
         self, session: Session, step: int, prefix: str, write: Any, order: InThread
     ) -> None:
-        """Gives a save to who keeps the state of callbacks beside it, if anybody."""
-        keeper = keeper_of_graph(session.graph)
-        states = [each for each in self._listeners if isinstance(each, FitStates)]
-        if keeper is not None:
-            keeper.save_session(session, prefix, write, order)
-        for each in states:
-            each.save_session(session, step, prefix, write, order)
-        if keeper is None and not states:
+        """Give a save to who keeps the state of callbacks beside it, if anybody."""
+        keepers = keepers_of(session.graph, self._listeners)
+        for keeper in keepers:
+            keeper.save_session(session, step, prefix, write, order)
+        if not keepers:
             write()
             order.release()
 
     def _write(self, session: Session, step: int, prefix: str, order: InThread) -> str:
-        """Copies the values and lets the thread write them; returns the path."""
+        """Copy the values and let the thread write them; return the path."""
         saver = self._get_saver()
         # The method of the class: who follows this saver has been told of the save.
         save = functools.partial(
@@ -199,12 +196,12 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         return prefix
 
     def _release(self) -> None:
-        """Lets the thread write what waits for the end of its step."""
+        """Let the thread write what waits for the end of its step."""
         if self._order is not None:
             self._order.release()
 
     def _write_at_close(self, session: Session) -> None:
-        """Writes what is held when an error, or a recovery, closes the session."""
+        """Write what is held when an error, or a recovery, closes the session."""
         close = session.close
 
         @functools.wraps(close)
@@ -218,7 +215,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         patch.install()
 
     def _finish(self, session: Session) -> bool:
-        """Waits for the files of the last save and tells its listeners.
+        """Wait for the files of the last save and tell its listeners.
 
         Returns whether one of them asks for a stop; raises what the thread has met.
         """
@@ -234,7 +231,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         stops = [
             listener.after_save(session, self._written_step)
             for listener in self._listeners
-            if not isinstance(listener, FitStates)
+            if not isinstance(listener, SaveKeeper)
         ]
         return any(stops)
 
@@ -255,13 +252,13 @@ class _Moment(_SessionInterface):  # type: ignore[misc]
         return self._graph
 
     def run(self, fetches: Any, feed_dict: Any = None, *_: Any, **__: Any) -> str:
-        """Writes the values; a `Saver` asks for its save op, and feeds the path."""
+        """Write the values; a `Saver` asks for its save op, and feeds the path."""
         (path,) = feed_dict.values()
         return self._write(path, self._values)
 
 
 def _in_thread(save: Callable[..., Any], moment: _Moment) -> None:
-    """Writes a checkpoint; an error is logged at once.
+    """Write a checkpoint; an error is logged at once.
 
     The loop raises it in its next step, if an error of its own has not ended it.
     """
@@ -275,7 +272,7 @@ def _in_thread(save: Callable[..., Any], moment: _Moment) -> None:
 
 
 def _follow_savers(session: Session) -> None:
-    """Lets other savers of a graph without callbacks wait for the thread."""
+    """Let other savers of a graph without callbacks wait for the thread."""
 
     def note(*_: Any) -> None:
         """Nobody keeps a state beside these checkpoints."""
@@ -286,7 +283,7 @@ def _follow_savers(session: Session) -> None:
 
 
 def _values(session: Session, saver: Any) -> dict[saved.SavedArray, Any]:
-    """What the saver would write now."""
+    """Return what the saver would write now."""
     if isinstance(session, LiveSession) and saver is session.graph.saver:
         values = session.saved_values()
         return {
@@ -296,26 +293,31 @@ def _values(session: Session, saver: Any) -> dict[saved.SavedArray, Any]:
 
 
 def _check_parts(saver: Any, basename: Any, scaffold: Any, listeners: Any) -> None:
-    """Refuses arguments that would fail in the first save."""
+    """Refuse arguments that would fail in the first save."""
     if saver is not None and not collected.is_saver(saver):
         instance("saver", saver, v1.train.Saver, "a `tf.compat.v1.train.Saver`")
-    path("checkpoint_basename", basename, 'a name such as "model.ckpt"')
+    basename = path("checkpoint_basename", basename, 'a name such as "model.ckpt"')
+    if os.path.dirname(basename):
+        raise errors.InvalidArgumentError(
+            f"Received checkpoint_basename={basename!r}; expected a name without a "
+            "folder. Give the folder as `checkpoint_dir`."
+        )
     if scaffold is not None and not hasattr(scaffold, "saver"):
         instance("scaffold", scaffold, v1.train.Scaffold, "a `Scaffold`")
     instance("listeners", listeners or (), (list, tuple), "a list of listeners")
-    for each in listeners or ():
+    for listener in listeners or ():
         kind = v1.train.CheckpointSaverListener
-        if not hasattr(each, "after_save"):
-            instance("listeners", each, kind, "`CheckpointSaverListener`s")
+        if not hasattr(listener, "after_save"):
+            instance("listeners", listener, kind, "`CheckpointSaverListener`s")
 
 
 def _check_is_local(session: Session, saver: Any) -> None:
-    """Refuses values that are on parameter servers; `fit` has done so before."""
+    """Refuse values that are on parameter servers; `fit` has done so before."""
     if isinstance(session, LiveSession):
         return
     entries = saved.entries_of_saver(saver, session.graph)
     devices = [tf.DeviceSpec.from_string(t.device) for t in entries.values()]
-    if len({(each.job, each.task) for each in devices}) > 1:
+    if len({(device.job, device.task) for device in devices}) > 1:
         raise errors.RefusedError(
             "`BackgroundSaverHook` copies the values of its own process, but "
             "parameter servers hold some values of this session. Use "

@@ -12,6 +12,7 @@ from hookbridge import errors
 from hookbridge.adapters.keras_model import optimizers
 from hookbridge.adapters.keras_model.variables import ModelVariable
 from hookbridge.checkpoints.numbered_names import pairs_by_order
+from hookbridge.checkpoints.slot_names import SlotEntries, SlotName, slot_name
 from hookbridge.ground.protocols import KerasModel
 
 # Slots of v1 optimizers: (kind of optimizer, Keras's slot names) -> suffix that the
@@ -54,39 +55,54 @@ class Entries:
         self._shapes = shapes
         self._lookup = lookup or (lambda name: None)
         self._variables = variables
+        self._weights = {v.name: v for v in variables if v.is_weight}
+        self._slots = SlotEntries(shapes)
         slots = [v.name for v in variables if v.is_of_optimizer]
         self._by_order = pairs_by_order(slots, shapes)
 
     def of(self, variable: ModelVariable) -> str | None:
-        """Returns the entry for a variable, or None."""
+        """Return the entry for a variable, or None."""
         name = variable.name
         choice = self._lookup(name)
         if choice is not None:
             _check_choice(name, choice, self._shapes)
             return choice
-        if name in self._by_order:
-            return self._by_order[name]
+        if variable.is_of_optimizer:
+            slot = slot_name(name, self._weights)
+            if slot is not None:
+                return self._of_slot(name, slot)
+            if name in self._by_order:
+                return self._by_order[name]
         candidates = [name, f"{self._model.name}/{name}"]
         if name.endswith(("/iterations", "/iteration", "/iter")):
             candidates.append("global_step")
-        slot = _slot(self._model, name, self._variables)
-        if slot is not None:
-            weight, suffix = slot
-            candidates.append(f"{self._lookup(weight) or weight}/{suffix}")
         for candidate in candidates:
             if candidate in self._shapes:
                 return candidate
         return self._with_another_number(name) if variable.is_of_optimizer else None
 
+    def _of_slot(self, name: str, slot: SlotName) -> str | None:
+        """Return the entry of a slot, which follows the entry of its weight."""
+        weight = self.of(self._weights[slot.weight])
+        if weight is None:
+            return None
+        found = self._slots.of(slot, weight.removeprefix(f"{self._model.name}/"))
+        if len(found) == 1 or name in found:
+            return name if name in found else found[0]
+        suffix = _v1_suffix(self._model, name, slot.weight)
+        if suffix is not None and f"{weight}/{suffix}" in self._shapes:
+            return f"{weight}/{suffix}"
+        return self._by_order.get(name) if weight == slot.weight else None
+
     def _with_another_number(self, name: str) -> str | None:
-        """The only entry of a name but for the numbers of optimizer and model."""
+        """Return the only entry of a name without the numbers of Keras."""
         bare = _unnumbered(self._model, name)
         same = [e for e in self._shapes if _unnumbered(self._model, e) == bare]
         return same[0] if len(same) == 1 else None
 
 
 def _check_choice(name: str, choice: str, shapes: Mapping[str, Any]) -> None:
-    """Refuses an entry that `names` gives and the checkpoint does not have."""
+    """Refuse an entry that `names` gives and the checkpoint does not have."""
     if choice not in shapes:
         raise errors.InvalidArgumentError(
             f"`names` maps `{name}` to `{choice}`, which the checkpoint does not "
@@ -95,25 +111,24 @@ def _check_choice(name: str, choice: str, shapes: Mapping[str, Any]) -> None:
 
 
 def _numbered(name: str) -> tuple[str, int]:
-    """A name without the number that Keras adds, and the number."""
-    match = re.fullmatch(r"(.*?)(?:_(\d+))?", name)
-    assert match is not None
-    return match[1], int(match[2] or 0)
+    """Return a name without the number that Keras adds, and the number."""
+    bare, separator, number = name.rpartition("_")
+    return (bare, int(number)) if separator and number.isdecimal() else (name, 0)
 
 
 def _unnumbered(model: KerasModel, name: str) -> str:
-    """The name of an optimizer's variable without the numbers that Keras adds.
+    """Return the name of an optimizer's variable without the numbers that Keras adds.
 
     Keras numbers the models of a process: the second one has
     `adam_1/sequential_1_hidden_kernel_momentum` where the first one has
     `adam/sequential_hidden_kernel_momentum`.
     """
-    scope, _, rest = name.partition("/")
-    return f"{_numbered(scope)[0]}/{_bare(model, rest)}"
+    scope, _, inside = name.partition("/")
+    return f"{_numbered(scope)[0]}/{_bare(model, inside)}"
 
 
 def _bare(model: KerasModel, name: str) -> str:
-    """The name of an optimizer's variable without that of the model."""
+    """Return the name of an optimizer's variable without that of the model."""
     base = re.escape(_numbered(str(model.name))[0])
     return re.sub(rf"^{base}(_\d+)?_", "", name)
 
@@ -123,32 +138,19 @@ def _kind(model: KerasModel) -> str:
     return type(optimizers.optimizer_of(model)).__name__.lower()
 
 
-def _slot(
-    model: KerasModel, name: str, variables: list[ModelVariable]
-) -> tuple[str, str] | None:
-    """`(weight, v1 suffix)` of an optimizer's slot: Keras has two ways to name it.
-
-    Keras 2: `Adam/m/hidden/kernel`; Keras 3: `adam/model_hidden_kernel_momentum`.
-    """
-    scope, _, rest = name.partition("/")
+def _v1_suffix(model: KerasModel, name: str, weight: str) -> str | None:
+    """Return what a v1 optimizer appends to a weight's name for a slot."""
+    scope, _, part = name.partition("/")
     if scope != optimizers.name_of(optimizers.optimizer_of(model)):
         return None
-    for weight in (v.name for v in variables if v.trainable):
-        slot = None
-        if rest.endswith(f"/{weight}"):
-            slot = rest.removesuffix(f"/{weight}")
-        for flat in (weight, f"{model.name}/{weight}"):
-            prefix = flat.replace("/", "_") + "_"
-            if rest.startswith(prefix):
-                slot = rest.removeprefix(prefix)
-        suffix = _SLOTS.get((_kind(model), slot)) if slot else None
-        if suffix is not None:
-            return weight, suffix
-    return None
+    slot = part.removesuffix(f"/{weight}")  # of Keras 2
+    for flat in (weight, f"{model.name}/{weight}"):  # of Keras 3
+        slot = slot.removeprefix(flat.replace("/", "_") + "_")
+    return _SLOTS.get((_kind(model), slot))
 
 
 def converted(model: KerasModel, entry: str, value: object) -> Any:
-    """The value of an entry as the model's variable takes it.
+    """Return the value of an entry as the model's variable takes it.
 
     A v1 `MomentumOptimizer` accumulates gradients, Keras's SGD accumulates updates.
     """

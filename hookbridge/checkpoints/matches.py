@@ -66,7 +66,7 @@ class MatchedVariables:
     def add(
         self, variable: ModelVariable, entry: str | None, shapes: Mapping[str, Any]
     ) -> None:
-        """Notes a variable with its entry, if there is one."""
+        """Note a variable with its entry, if there is one."""
         if entry is None:
             self._unfit.append((variable, ""))
             return
@@ -78,11 +78,11 @@ class MatchedVariables:
         self._unfit.append((variable, reason))
 
     def lost_weights(self) -> list[str]:
-        """The names of weights that no entry fits."""
+        """Return the names of weights that no entry fits."""
         return [v.name for v, _ in self._unfit if v.is_weight]
 
     def lost_of_optimizers(self, without: Collection[int]) -> list[str]:
-        """The names of variables of optimizers, rates excepted, that no entry fits.
+        """Return the names of optimizers' variables but rates that no entry fits.
 
         Args:
           without: the ids of variables that need no entry.
@@ -98,7 +98,7 @@ class MatchedVariables:
     def report(
         self, entries: Iterable[str], step: int | None, epoch: int | None
     ) -> RestoreReport:
-        """What a restore does with the entries of the checkpoint."""
+        """Return what a restore does with the entries of the checkpoint."""
         taken = {entry for _, entry in self.fitting}
         return RestoreReport(
             restored={v.name: entry for v, entry in self.fitting},
@@ -113,11 +113,11 @@ class MatchedVariables:
 def check_weights(
     path: str, model: KerasModel, matches: MatchedVariables, report: RestoreReport
 ) -> None:
-    """Refuses a checkpoint that has not all weights."""
-    lost = matches.lost_weights()
-    if lost:
+    """Refuse a checkpoint that has not all weights."""
+    unmatched = matches.lost_weights()
+    if unmatched:
         raise errors.CheckpointMismatchError(
-            f"{path} has nothing that fits {_quoted(lost)} of the model "
+            f"{path} has nothing that fits {_quoted(unmatched)} of the model "
             f"`{model.name}`. "
             "Map the names with `names={...}`, or accept it with "
             f"`must_restore_weights=False`.\n{report}"
@@ -131,12 +131,14 @@ def check_optimizer(
     report: RestoreReport,
     entries: Iterable[str],
 ) -> None:
-    """Refuses a checkpoint after which the optimizer would not go on as it was."""
+    """Refuse a checkpoint after which the optimizer would not go on as it was."""
     unread = optimizers.unread_slots(optimizers.optimizer_of(model))
-    lost = matches.lost_of_optimizers(without={id(variable) for variable in unread})
+    unmatched = matches.lost_of_optimizers(without={id(v) for v in unread})
     left = _left_of_optimizers(report.unused, entries)
-    if lost or left:
-        wrong = f"has nothing that fits {_quoted(lost)} of" if lost else "has more than"
+    if unmatched or left:
+        wrong = "has more than"
+        if unmatched:
+            wrong = f"has nothing that fits {_quoted(unmatched)} of"
         more = f", and {_quoted(left)} would be left" if left else ""
         raise errors.CheckpointMismatchError(
             f"{path} {wrong} the optimizer of the model `{model.name}`{more}, so the "
@@ -148,9 +150,9 @@ def check_optimizer(
 
 
 def _left_of_optimizers(unused: Iterable[str], entries: Iterable[str]) -> list[str]:
-    """The unused entries, rates excepted, in the scopes of Keras's optimizers."""
+    """Return the unused entries but rates in the scopes of Keras's optimizers."""
     parts = (entry.rpartition("/") for entry in entries)
-    scopes = tuple(f"{scope}/" for scope, _, last in parts if last in _COUNTERS)
+    scopes = tuple(f"{scope}/" for scope, _, ending in parts if ending in _COUNTERS)
     return [e for e in unused if e.startswith(scopes) and not e.endswith(_RATE)]
 
 

@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"_(\d+)(?=_|/|$)")
 
 
 def pairs_by_order(names: Iterable[str], entries: Iterable[str]) -> dict[str, str]:
-    """Pairs names with entries that are equal but for the numbers in them.
+    """Pair names with entries that are equal but for the numbers in them.
 
     Args:
       names: the names of variables.
@@ -25,30 +25,30 @@ def pairs_by_order(names: Iterable[str], entries: Iterable[str]) -> dict[str, st
       `{name: entry}` of the names that have as many entries of their kind as there are
       names of it.
     """
-    ours, theirs = _by_kind(names), _by_kind(entries)
+    names_by_kind, entries_by_kind = _by_kind(names), _by_kind(entries)
     return {
         name: entry
-        for kind, members in ours.items()
-        if len(theirs.get(kind, ())) == len(members)
-        for name, entry in zip(members, theirs[kind], strict=True)
+        for kind, members in names_by_kind.items()
+        if len(entries_by_kind.get(kind, ())) == len(members)
+        for name, entry in zip(members, entries_by_kind[kind], strict=True)
     }
 
 
 def without_numbers(name: str) -> str:
-    """Returns a name without the numbers that Keras adds."""
+    """Return a name without the numbers that Keras adds."""
     return _NUMBER.sub("", name)
 
 
 def _by_kind(names: Iterable[str]) -> dict[str, list[str]]:
-    """Groups names by what is left without numbers, in the order of their numbers."""
+    """Group names by what is left without numbers, in the order of their numbers."""
     kinds: dict[str, list[str]] = {}
     for name in names:
         kinds.setdefault(without_numbers(name), []).append(name)
-    return {kind: sorted(each, key=_numbers) for kind, each in kinds.items()}
+    return {kind: sorted(members, key=_numbers) for kind, members in kinds.items()}
 
 
 def _numbers(name: str) -> tuple[int, ...]:
-    """Returns the number of each part of a name; 0 of a part without a number."""
+    """Return the number of each part of a name; 0 of a part without a number."""
     parts = re.split(r"_(?!\d+(?:_|/|$))|/", name)
     return tuple(int(_last_number(part)) for part in parts)
 

@@ -35,7 +35,7 @@ def restore(
     must_restore_weights: bool = True,
     must_restore_optimizer: bool = True,
 ) -> RestoreReport:
-    """Restores a checkpoint of a v1 graph or an Estimator into a Keras model.
+    """Restore a checkpoint of a v1 graph or an Estimator into a Keras model.
 
     Weights are looked up by the names of layers (`hidden/kernel`, with and without
     the name of the model). Slots of the optimizer are looked up by the names that the
@@ -102,7 +102,7 @@ def restore(
 
 
 def _check_built(model: KerasModel) -> None:
-    """Refuses a model without weights."""
+    """Refuse a model without weights."""
     if not hasattr(model, "built"):
         raise errors.InvalidArgumentError(
             f"Received model={shown(model)}; expected a built Keras model."
@@ -125,10 +125,10 @@ def _lookup(names: Any, known: list[str]) -> Callable[[str], str | None] | None:
         )
     for name in names:
         if name not in known:
-            near = suggestion(str(name), known)
+            such = f"; expected names such as {', '.join(list(known)[:5])}"
+            nearest = suggestion(str(name), known) or such
             raise errors.InvalidArgumentError(
-                f"`names` has `{name}`, which is not a variable of the model"
-                f"{near or '; expected names such as ' + ', '.join(list(known)[:5])}."
+                f"`names` has `{name}`, which is not a variable of the model{nearest}."
             )
     return names.get
 
@@ -144,7 +144,7 @@ def _reader(path: str) -> Any:
 
 
 def _prefix(checkpoint: Any) -> str:
-    """The prefix of a checkpoint that exists, from a prefix or a folder."""
+    """Return the prefix of a checkpoint that exists, from a prefix or a folder."""
     if not isinstance(checkpoint, (str, os.PathLike)):
         raise errors.InvalidArgumentError(
             f"Received checkpoint={shown(checkpoint)}; expected a prefix such as "
@@ -162,7 +162,7 @@ def _prefix(checkpoint: Any) -> str:
 
 
 def newest(folder: str) -> str | None:
-    """The newest checkpoint of a folder; None if it has no file `checkpoint`."""
+    """Return the newest checkpoint of a folder; None if it has no file `checkpoint`."""
     state = os.path.join(folder, "checkpoint")
     try:
         path: str | None = tf.train.latest_checkpoint(folder)
@@ -173,6 +173,6 @@ def newest(folder: str) -> str | None:
         raise errors.InvalidArgumentError(
             f"{state} is damaged: {reason}. Expected what a saver wrote: the line "
             '`model_checkpoint_path: "model.ckpt-N"` of a checkpoint in this folder. '
-            "Write that line, or remove the file to begin anew."
+            "Write that line, or remove the file to start over."
         )
     return path

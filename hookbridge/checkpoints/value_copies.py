@@ -32,7 +32,7 @@ class ValueCopies:
         self._copies: dict[SavedArray, tuple[np.ndarray[Any, Any], tf.Tensor]] = {}
 
     def of(self, values: Mapping[SavedArray, Any]) -> dict[SavedArray, Any]:
-        """The values now, as tensors, except those that are no numbers of NumPy.
+        """Return the values now, as tensors, except those that are no numbers of NumPy.
 
         Those, such as texts, stay what they are. TensorFlow copies such a value itself
         before it updates the variable.
@@ -52,7 +52,7 @@ class ValueCopies:
         return {**values, **{entry: self._copies[entry][1] for entry in numbers}}
 
     def _array(self, entry: SavedArray, view: Any) -> Any:
-        """The memory for a value; a tensor shares it."""
+        """Return the memory for a value; a tensor shares it."""
         array = self._copies[entry][0] if entry in self._copies else None
         if array is None or (array.shape, array.dtype) != (view.shape, view.dtype):
             array = _aligned(view.shape, view.dtype)
@@ -62,7 +62,7 @@ class ValueCopies:
 
 
 def _aligned(shape: tuple[int, ...], dtype: Any) -> Any:
-    """New memory, where TensorFlow can use it as that of a tensor."""
+    """Return new memory, where TensorFlow can use it as that of a tensor."""
     size = math.prod(shape) * dtype.itemsize
     memory = np.empty(size + _ALIGNMENT, np.uint8)
     begin = -memory.ctypes.data % _ALIGNMENT
@@ -70,7 +70,7 @@ def _aligned(shape: tuple[int, ...], dtype: Any) -> Any:
 
 
 def _parts(to: Any, of: Any) -> Iterator[tuple[Any, Any]]:
-    """Pairs of parts of two arrays of one shape, for threads to copy."""
+    """Yield pairs of parts of two arrays of one shape, for threads to copy."""
     to, of = to.reshape(-1), of.reshape(-1)
     count = max(1, _PART_BYTES // of.itemsize)
     for begin in range(0, of.size, count):

@@ -53,7 +53,7 @@ _SAVE_SECS = 60.0
 
 
 def define_flags(parser: Parser) -> None:
-    """Defines the command's flags."""
+    """Define the command's flags."""
     parser.command_line()
     parser.fields(LocalCluster(), FIELDS)
     text = (
@@ -73,7 +73,7 @@ def define_flags(parser: Parser) -> None:
 
 
 def run(values: Values) -> int:
-    """Runs the command, or prints what an orchestrator needs to run it."""
+    """Run the command, or print what an orchestrator needs to run it."""
     if not values.rest:
         raise errors.InvalidArgumentError(
             "Received no command; expected one after `--`, for example "
@@ -106,7 +106,7 @@ def run(values: Values) -> int:
 def _print(
     values: Values, numbers: Mapping[str, int], machines: Mapping[str, str]
 ) -> int:
-    """Prints the manifest or script of a cluster, in the form that `--to` names."""
+    """Print the manifest or script of a cluster, in the form that `--to` names."""
     if values.to != "slurm" and not values.image:
         raise errors.InvalidArgumentError(
             f"Received --to={values.to} without --image; expected the container image "

@@ -40,7 +40,7 @@ _HELP = ("-h", "--help", "help")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a sub-command."""
+    """Run a sub-command."""
     open_closed()
     try:
         outcome = _answer(list(sys.argv[1:] if argv is None else argv))
@@ -69,7 +69,7 @@ def _drop_output() -> None:
 
 
 def _answer(words: list[str]) -> int | Callable[[], int]:
-    """Runs a sub-command; gives its exit code, or what is to be run in its place."""
+    """Run a sub-command; give its exit code, or what is to be run in its place."""
     if words[:1] == ["--version"]:
         print(versions())
         return 0
@@ -88,21 +88,21 @@ def _answer(words: list[str]) -> int | Callable[[], int]:
 def _answer_without_command(
     words: list[str], choices: Iterable[str], commands: Iterable[str], before: str
 ) -> int:
-    """Prints the usage of some commands, or says that the words name none of them."""
+    """Print the usage of some commands, or say that the words name none of them."""
     if words[:1] and words[0] in _HELP:
         print(usage(commands))
         return 0
     if not words:
         listed = ", ".join(choices)
         return _complain(f"{before}no command given; expected one of: {listed}.")
-    near = nearest_names.suggestion(words[0], choices, limit=1)
+    nearest = nearest_names.suggestion(words[0], choices, limit=1)
     return _complain(
-        f"{before}unknown command {words[0]!r}{near}. See `hookbridge --help`."
+        f"{before}unknown command {words[0]!r}{nearest}. See `hookbridge --help`."
     )
 
 
 def parser_of(name: str) -> tuple[Any, Parser]:
-    """A command's module or object, and its parser with all flags."""
+    """Return a command's module or object, and its parser with all flags."""
     command = pkgutil.resolve_name(COMMANDS[name])
     more = [f"example: {command.EXAMPLE}", getattr(command, "NOTE", "")]
     text = "\n\n".join(filter(None, more))
@@ -112,7 +112,7 @@ def parser_of(name: str) -> tuple[Any, Parser]:
 
 
 def _run(name: str, words: list[str]) -> int | Callable[[], int]:
-    """Runs one command, and turns its refusals into a message and an exit code."""
+    """Run one command, and turn its refusals into a message and an exit code."""
     try:
         command, parser = parser_of(name)
         try:
@@ -129,19 +129,22 @@ def _run(name: str, words: list[str]) -> int | Callable[[], int]:
 
 
 def _complain(message: str) -> int:
-    """Prints the message on stderr as one line, without its line breaks."""
+    """Print the message on stderr as one line, without its line breaks."""
     print(f"hookbridge: {' '.join(message.split())}", file=sys.stderr)
     return exit_codes.USAGE
 
 
 def versions() -> str:
-    """What a report of a fault needs to say; TensorFlow is not imported for it."""
+    """Return what a report of a fault needs to say.
+
+    TensorFlow is not imported for it.
+    """
     versions = {"hookbridge": __version__, **compat.installed_versions()}
     return "\n".join(f"{name} {version}" for name, version in versions.items())
 
 
 def usage(names: Iterable[str] = tuple(COMMANDS)) -> str:
-    """The text of `hookbridge --help`, for all commands or some."""
+    """Return the text of `hookbridge --help`, for all commands or some."""
     modules = {name: pkgutil.resolve_name(COMMANDS[name]) for name in names}
     return "\n".join(
         [
@@ -150,7 +153,7 @@ def usage(names: Iterable[str] = tuple(COMMANDS)) -> str:
             "TF1 hooks and Keras callbacks, unmodified, in sessions and in fit.",
             "",
             "commands:",
-            *(f"  {name:<16} {each.SUMMARY}" for name, each in modules.items()),
+            *(f"  {name:<16} {module.SUMMARY}" for name, module in modules.items()),
             "",
             "`hookbridge COMMAND --help` lists the flags of a command. Commands that",
             "report results accept --format=json.",

@@ -19,7 +19,7 @@ NOTE = (
 
 
 def define_flags(parser: Parser) -> None:
-    """Defines the command's flags."""
+    """Define the command's flags."""
     parser.argument("reference")
     parser.argument("port")
     text = "A JSON file {recorded name: name in the port}, for names that do not match."
@@ -31,7 +31,7 @@ def define_flags(parser: Parser) -> None:
 
 
 def run(values: Values) -> int:
-    """Prints the comparison; returns 1 if something differs."""
+    """Print the comparison; return 1 if something differs."""
     from hookbridge.reference.comparison import compare
     from hookbridge.reference.pages import check_page, write_page
 
@@ -49,7 +49,7 @@ def run(values: Values) -> int:
 
 
 def _names(file: str) -> Any:
-    """The names in a port for recorded names, read from a JSON file."""
+    """Return the names in a port for recorded names, read from a JSON file."""
     try:
         with open(file, encoding="utf-8") as stream:
             return json.load(stream)

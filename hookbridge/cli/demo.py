@@ -7,7 +7,7 @@ from hookbridge.cli.parser import Parser, Values
 from hookbridge.ground import compat
 from hookbridge.jobs.demo.settings import DemoSettings
 
-SUMMARY = "Train a digits classifier in both loops, driven by one list of guests."
+SUMMARY = "Train a digits classifier in both loops by one list of hooks and callbacks."
 USAGE = "[--flag=value ...]"
 EXAMPLE = "hookbridge demo --local --epochs=5 --model_dir=runs/demo"
 NOTE = f"{cluster.NOTE}\nWith --local no server starts."
@@ -22,7 +22,7 @@ FIELDS = {
 
 
 def define_flags(parser: Parser) -> None:
-    """Defines the command's flags."""
+    """Define the command's flags."""
     parser.fields(DemoSettings(), FIELDS, least=1)
     parser.flag("local", False, "Run both loops in this process, without clusters.")
     parser.flag("open", False, "Open report.html in the browser at the end.")
@@ -31,7 +31,7 @@ def define_flags(parser: Parser) -> None:
 
 
 def run(values: Values) -> int:
-    """Runs the demo; returns 1 if a guest did not see the documented events."""
+    """Run the demo; return 1 if a guest did not see the documented events."""
     fields = {name: getattr(values, name) for name in FIELDS}
     if values.local:
         fields["num_trainers"] = 0

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from hookbridge import errors
 from hookbridge.cli.parser import Parser, Values
+from hookbridge.docs_pages import anchor
 from hookbridge.ground import nearest_names
-from hookbridge.ground.docs_pages import anchor
 from hookbridge.ground.package_files import files_below, of_wheel
 
 SUMMARY = "Print a page of the documentation, as errors name it."
@@ -18,14 +18,14 @@ FOLDER = of_wheel("hookbridge.cli", "pages", in_checkout="docs")
 
 
 def define_flags(parser: Parser) -> None:
-    """Defines the command's argument: the page."""
+    """Define the command's argument: the page."""
     parser.argument("page", "?")
 
 
 def run(values: Values) -> int:
-    """Prints the page or section."""
-    place = values.page or "index.md"
-    page, _, heading = place.removeprefix("docs/").partition("#")
+    """Print the page or section."""
+    address = values.page or "index.md"
+    page, _, heading = address.removeprefix("docs/").partition("#")
     page = f"{page.removesuffix('.md')}.md"
     _check("page", page, list(files_below(FOLDER, ".md")))
     lines = FOLDER.joinpath(*page.split("/")).read_text("utf-8").splitlines()
@@ -39,29 +39,29 @@ def run(values: Values) -> int:
 
 def _check(kind: str, name: str, choices: Sequence[str]) -> None:
     if name not in choices:
-        near = nearest_names.suggestion(name, choices)
+        nearest = nearest_names.suggestion(name, choices)
         raise errors.InvalidArgumentError(
-            f"Received the {kind} {name!r}, which does not exist{near}. "
+            f"Received the {kind} {name!r}, which does not exist{nearest}. "
             "`hookbridge docs` lists the pages."
         )
 
 
 def _headings(lines: Sequence[str]) -> Iterator[int]:
-    """The lines that are headings; a comment in a code block is no heading."""
+    """Yield the lines that are headings; a comment in a code block is no heading."""
     is_code = False
-    for place, line in enumerate(lines):
+    for index, line in enumerate(lines):
         is_code ^= line.startswith("```")
         if line.startswith("#") and not is_code:
-            yield place
+            yield index
 
 
 def _section(lines: list[str], heading: str) -> list[str]:
-    """A heading and what follows, up to the next one that is not below it."""
+    """Return a heading and what follows, up to the next one that is not below it."""
     places = [p for p in _headings(lines) if anchor(lines[p]) == heading]
     depth = lines[places[0]].partition(" ")[0]
     ends = (
-        place
-        for place in _headings(lines)
-        if place > places[0] and len(lines[place].partition(" ")[0]) <= len(depth)
+        index
+        for index in _headings(lines)
+        if index > places[0] and len(lines[index].partition(" ")[0]) <= len(depth)
     )
     return lines[places[0] : next(ends, len(lines))]

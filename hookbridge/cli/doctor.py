@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hookbridge import errors
+from hookbridge.cli.migrate_scan import FORMATS
 from hookbridge.cli.parser import HIDDEN, Parser, Values
 from hookbridge.cli.streams import escape_unknown
 from hookbridge.old_programs.names.target import NEWEST
@@ -18,20 +19,20 @@ NOTE = (
 
 
 def define_flags(parser: Parser) -> None:
-    """Defines the command's flags."""
+    """Define the command's flags."""
     parser.argument("paths", "*")
     parser.add_argument("-m", default="", help=HIDDEN)
     parser.flag("details", False, "Also show the places that need no manual work.")
-    parser.flag("format", "text", "Format of the result.", ("text", "json"))
+    parser.flag("format", "text", "Format of the result.", FORMATS)
     parser.flag(
         "target", NEWEST, "The TensorFlow version that the program will run on."
     )
 
 
 def run(values: Values) -> int:
-    """Prints the diagnosis; returns 1 if something is left to a person."""
+    """Print the diagnosis; return 1 if something is left to a person."""
     escape_unknown()
-    from hookbridge.old_programs.scanning import diagnosis, verdict
+    from hookbridge.old_programs.scanning import diagnosis, formats, verdict
 
     if bool(values.paths) == bool(values.m):
         received = "both" if values.m else "none"
@@ -39,9 +40,11 @@ def run(values: Values) -> int:
             f"Received {received}; expected files or folders, or `-m` and the name of "
             "a module."
         )
-    found = diagnosis.diagnose(values.paths, values.target, values.m)
-    if values.format == "json":
-        print(verdict.as_json(found))
+    diagnosed = diagnosis.diagnose(values.paths, values.target, values.m)
+    if values.format == "text":
+        print(verdict.as_text(diagnosed, details=values.details))
+    elif values.format == "json":
+        print(verdict.as_json(diagnosed))
     else:
-        print(verdict.as_text(found, details=values.details))
-    return int(found.left > 0)
+        print(formats.WRITERS[values.format](diagnosed.report))
+    return int(diagnosed.left > 0)

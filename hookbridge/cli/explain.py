@@ -22,9 +22,9 @@ HOSTS = ("session", "fit", "parameter_server")
 
 
 def define_flags(parser: Parser) -> None:
-    """Defines the command's flags."""
+    """Define the command's flags."""
     parser.argument("file", flag="model_def")
-    parser.flag("host", "session", "The loop that would run the guests.", HOSTS)
+    parser.flag("host", "session", "The loop that would run the list.", HOSTS)
     text = "The loop of `hookbridge train`; use it instead of --host."
     parser.flag("loop", None, text, LOOPS)
     text = "Parameter servers of the training, with --loop."
@@ -35,7 +35,7 @@ def define_flags(parser: Parser) -> None:
 
 
 def run(values: Values) -> int:
-    """Prints the report; returns 2 if the loop would refuse a guest."""
+    """Print the report; return 2 if the loop would refuse a guest."""
     if values.loop is not None:
         reason = "--loop says which host runs a model definition file"
         values.refuse(("host",), "--loop", reason)
@@ -56,7 +56,7 @@ def run(values: Values) -> int:
 
 
 def _read_list(place: str) -> Any:
-    """The list that `FILE.py` or `FILE.py:LIST` names."""
+    """Return the list that `FILE.py` or `FILE.py:LIST` names."""
     file, colon, name = place.rpartition(":")
     if not colon or not name.isidentifier():
         file, name = place, "guests"
@@ -68,7 +68,7 @@ def _read_list(place: str) -> Any:
 
 
 def _read_definition(values: Values) -> tuple[list[Any], Any]:
-    """The guests that a model definition file has for training, and their host."""
+    """Return the guests for training of a model definition file, and their host."""
     check_file(values.file, MODELS)
     job_flags.use_keras_of_graphs()
     from hookbridge.jobs.loops.towers.spec import TRAIN

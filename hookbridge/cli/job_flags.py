@@ -64,7 +64,7 @@ _FLAGS: dict[str, dict[str, tuple[str, Any]]] = {
         "model_dir": ("Folder for checkpoints and logs.", str),
         "seed": ("Seed of the initial weights and of random operations.", int),
         "progress": ("Show no progress line.", None),
-        "report": ("Record what each guest sees and costs, for report.html.", None),
+        "report": ("Record what each hook and callback sees and costs.", None),
     },
 }
 # The flags of a command that reads data with the newest checkpoint, besides its files.
@@ -87,7 +87,7 @@ _ALIASES = {
 
 
 def define(parser: Parser, files: str = "") -> None:
-    """Defines the flags of `train`, or of a command that reads the files of a flag."""
+    """Define the flags of `train`, or of a command that reads the files of a flag."""
     parser.argument("file", flag="model_def")
     for title, flags in _FLAGS.items():
         if files:
@@ -111,7 +111,7 @@ def define(parser: Parser, files: str = "") -> None:
 
 
 def settings_of(values: Values) -> TrainingSettings:
-    """The settings that the flags describe."""
+    """Return the settings that the flags describe."""
     fields: dict[str, Any] = {"model_def": values.file}
     for name in TrainingSettings.__dataclass_fields__:
         value = getattr(values, name, None)
@@ -121,7 +121,7 @@ def settings_of(values: Values) -> TrainingSettings:
 
 
 def use_keras_of_graphs() -> None:
-    """Makes `tf.keras` Keras 2, which all loops can run, if that is still open.
+    """Make `tf.keras` Keras 2, which all loops can run, if that is still open.
 
     TF_USE_LEGACY_KERAS=0 keeps Keras 3, for `--loop=fit`.
     """

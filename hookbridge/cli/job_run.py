@@ -26,7 +26,7 @@ _ERRORS_OF_A_RUN = (
 
 
 def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
-    """Runs one command on a model definition file in this process."""
+    """Run one command on a model definition file in this process."""
     settings = job_flags.settings_of(values)
     settings.check()
     check_file(settings.model_def, MODELS)  # before TensorFlow is imported
@@ -64,7 +64,7 @@ def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
 def _end_after(
     error: BaseException, job: Any, settings: TrainingSettings, command: str
 ) -> int:
-    """Prints why a run has ended, unless its job has; returns the exit code."""
+    """Print why a run has ended, unless its job has; return the exit code."""
     from hookbridge.jobs.training import user_file
 
     code = exit_codes.of_error(error)
@@ -94,7 +94,7 @@ def run_here_or_in_cluster(
 
 
 def _run_in_cluster(values: Values, settings: TrainingSettings, name: str) -> int:
-    """Runs the same command in each process of a cluster on this machine."""
+    """Run the same command in each process of a cluster on this machine."""
     settings.check()
     check_file(settings.model_def, MODELS)
     if settings.loop is None:
@@ -110,7 +110,7 @@ def _run_in_cluster(values: Values, settings: TrainingSettings, name: str) -> in
 
 
 def _with_loop(settings: TrainingSettings, module: Any) -> TrainingSettings:
-    """The settings with a loop: by default one that can run the file as it is."""
+    """Return the settings with a loop, by default one that can run the file."""
     if settings.loop is not None:
         return settings
     has_keras_model = hasattr(module, "custom_model")
@@ -118,7 +118,7 @@ def _with_loop(settings: TrainingSettings, module: Any) -> TrainingSettings:
 
 
 def _cluster_of_process() -> ClusterConfig:
-    """The place of this process; rewrites a `TF_CONFIG` that Estimator refuses.
+    """Return the place of this process; rewrites a `TF_CONFIG` that Estimator refuses.
 
     It refuses a blank value and a cluster without a chief. In such a cluster every task
     takes the first worker for the chief.

@@ -29,11 +29,11 @@ class JobCommand:
     USAGE: str = "FILE.py --model_dir=DIR [--flag=value ...]"
 
     def define_flags(self, parser: Parser) -> None:
-        """Defines the command's flags."""
+        """Define the command's flags."""
         job_flags.define(parser, self.files)
 
     def run(self, values: Values) -> int:
-        """Runs the command; a training perhaps in a local cluster."""
+        """Run the command; a training perhaps in a local cluster."""
 
         def act(job: Any) -> None:
             text, results = self.work(job)
@@ -57,7 +57,7 @@ def _shown(results: Mapping[str, Any], form: str) -> str:
 
 TRAIN = JobCommand(
     "train",
-    "Train a model definition file in any loop, driven by its guests.",
+    "Train a model definition file in any loop, with its hooks and callbacks.",
     _EXAMPLE.format("train", "--epochs=5 ", "train"),
     lambda job: job.train(),
     NOTE="Other spellings: --model_def=FILE.py; --job-dir, --data_dir, --max_steps,\n"

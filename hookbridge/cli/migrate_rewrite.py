@@ -35,7 +35,7 @@ FLAGS = {
 
 
 def define_flags(parser: Parser) -> None:
-    """Defines the command's flags."""
+    """Define the command's flags."""
     parser.argument("paths", "*")
     for name, text in FLAGS.items():
         parser.flag(name, False, text)
@@ -49,11 +49,11 @@ def define_flags(parser: Parser) -> None:
 
 
 def run(values: Values) -> int:
-    """Rewrites the files under the paths; returns the exit code."""
+    """Rewrite the files under the paths; return the exit code."""
     escape_unknown()
     if values.list_rules:
-        others = ("check", "write", "to", "diff", "only", "skip")
-        values.refuse(others, "--list_rules", "it only prints the list")
+        unusable_flags = ("check", "write", "to", "diff", "only", "skip")
+        values.refuse(unusable_flags, "--list_rules", "it only prints the list")
         print(_rules())
         return 0
     _check_flags(values)
@@ -70,7 +70,7 @@ def run(values: Values) -> int:
 
 
 def _check_flags(values: Values) -> None:
-    """Refuses a command without paths, and flags that contradict each other."""
+    """Refuse a command without paths, and flags that contradict each other."""
     if not values.paths:
         raise errors.InvalidArgumentError(
             "Received no paths; expected Python files, notebooks or folders of them."
@@ -85,7 +85,7 @@ def _check_flags(values: Values) -> None:
 def _plan(
     values: Values, counts: Counter[str], failures: list[str]
 ) -> Iterator[FileRewrite]:
-    """Shows and yields each rewrite that changes its file; counts all, and failures."""
+    """Show and yield each rewrite that changes its file; count all, and failures."""
     from hookbridge.old_programs.rewriting import file_rewrites
 
     copies = file_rewrites.copy_to(values.to, values.paths) if values.to else {}
@@ -107,7 +107,7 @@ def _plan(
 
 
 def _write(plan: Sequence[FileRewrite], counts: Counter[str]) -> list[str]:
-    """Writes all files and counts them; returns why not, a line for each failure."""
+    """Write all files and count them; return why not, a line for each failure."""
     from hookbridge.old_programs.rewriting import file_rewrites
 
     try:
@@ -121,7 +121,7 @@ def _write(plan: Sequence[FileRewrite], counts: Counter[str]) -> list[str]:
 
 
 def _show(name: str, result: old_programs.Rewritten, diff: bool) -> None:
-    """Prints the change of one file, as a diff or a line for each edit and comment."""
+    """Print the change of one file, as a diff or a line for each edit and comment."""
     if diff:
         print(result.diff(name), end="")
         return
@@ -141,7 +141,7 @@ def _short(text: str, length: int = 60) -> str:
 def _sum_up(
     counts: Counter[str], failures: Sequence[str], target: str, where: Any
 ) -> None:
-    """Prints how many files were read and changed, and what failed."""
+    """Print how many files were read and changed, and what failed."""
     did = "rewritten" if counts["written"] else "would change"
     changed = counts["written"] or counts["changed"]
     print(

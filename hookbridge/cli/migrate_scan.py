@@ -13,7 +13,7 @@ FORMATS = ("text", "json", "sarif", "html")
 
 
 def define_flags(parser: Parser) -> None:
-    """Defines the command's flags."""
+    """Define the command's flags."""
     parser.argument("paths", "+")
     parser.flag("format", "text", "Format of the report.", FORMATS)
     parser.flag("target", NEWEST, "The TensorFlow version that the code will run on.")
@@ -21,11 +21,11 @@ def define_flags(parser: Parser) -> None:
 
 
 def run(values: Values) -> int:
-    """Prints the report."""
+    """Print the report."""
     escape_unknown()
     from hookbridge.old_programs import scan
     from hookbridge.old_programs.scanning import formats
 
     report = scan(values.paths, target=values.target)
-    print(getattr(formats, f"as_{values.format}")(report))
+    print(formats.WRITERS[values.format](report))
     return int(values.check and report.remaining > 0)

@@ -32,7 +32,7 @@ class Values(argparse.Namespace):
     rest: list[str]
 
     def refuse(self, names: Iterable[str], beside: str, reason: str) -> None:
-        """Refuses flags that were given and that the command would not use."""
+        """Refuse flags that were given and that the command would not use."""
         for name in names:
             if name in self.given:
                 raise errors.InvalidArgumentError(
@@ -71,7 +71,7 @@ class Parser(argparse.ArgumentParser):
         return {a.option_strings[0][2:]: a for a in shown if a.option_strings}
 
     def group(self, title: str) -> None:
-        """Flags that are defined from now on are shown under a title."""
+        """Flag that are defined from now on are shown under a title."""
         self._group = self.add_argument_group(title)
 
     def flag(
@@ -84,7 +84,7 @@ class Parser(argparse.ArgumentParser):
         least: float = 0,
         aliases: Iterable[str] = (),
     ) -> None:
-        """Defines one flag; of a boolean the help shows what is not the default."""
+        """Define one flag; of a boolean the help shows what is not the default."""
         self._defaults_of[name] = default
         kind = type(default) if kind is None else kind
         if kind is bool:
@@ -103,56 +103,56 @@ class Parser(argparse.ArgumentParser):
     def fields(
         self, defaults: object, texts: Mapping[str, str], *, least: float = 0
     ) -> None:
-        """Defines one flag for each named field, of its default's type."""
+        """Define one flag for each named field, of its default's type."""
         for name, text in texts.items():
             self.flag(name, getattr(defaults, name), text, least=least)
 
     def argument(
         self, name: str, nargs: str | None = None, *, flag: str = "", **keywords: Any
     ) -> None:
-        """Defines an argument that is no flag; `flag` may stand before it."""
+        """Define an argument that is no flag; `flag` may stand before it."""
         self._defaults_of[name] = [] if nargs == "*" else None
         self.add_argument(name, nargs=nargs, help=HIDDEN, **keywords)
         self._argument_as_flag = f"--{flag}"
 
     def command_line(self) -> None:
-        """Defines what may follow the flags: a command line, which stays as it is."""
+        """Define what may follow the flags: a command line, which stays as it is."""
         self.add_argument("rest", nargs=argparse.REMAINDER, help=HIDDEN)
 
     def values(self, words: Sequence[str]) -> Values:
-        """Parses the command's words."""
+        """Parse the command's words."""
         values = vars(self.parse_args(list(self._spelled(words))))
-        rest = list(words[len(words) - len(values.get("rest", ())) :])
-        rest = rest[rest[:1] == ["--"] :]
+        trailing = list(words[len(words) - len(values.get("rest", ())) :])
+        trailing = trailing[trailing[:1] == ["--"] :]
         return Values(
-            **{**self._defaults_of, **values, "rest": rest},
+            **{**self._defaults_of, **values, "rest": trailing},
             given=frozenset(values),
             words=list(words),
         )
 
     def error(self, message: str) -> NoReturn:
-        """Called by argparse for a wrong value, and for an unknown flag or argument."""
-        near = self._nearest_flag(message)
-        meant = f"; did you mean `{near}`" if near else ""
+        """Raise what argparse finds: a wrong value, an unknown flag or argument."""
+        nearest = self._nearest_flag(message)
+        meant = f"; did you mean `{nearest}`" if nearest else ""
         raise errors.InvalidArgumentError(
             f"{message.removeprefix('argument ')}{meant}; see `{self.prog} --help`."
         )
 
     def _nearest_flag(self, message: str) -> str:
-        """The flag that is most like the first unknown one; empty if none is."""
+        """Return the flag that is most like the first unknown one; empty if none is."""
         unknown = re.search(r"^unrecognized arguments:.*?--([\w-]+)", message)
         if unknown is None:
             return ""
         name = unknown[1].replace("-", "_")
-        near = difflib.get_close_matches(name, self.flags, n=1)
-        return f"--{near[0]}" if near else ""
+        matches = difflib.get_close_matches(name, self.flags, n=1)
+        return f"--{matches[0]}" if matches else ""
 
     def _spelled(self, words: Sequence[str]) -> Iterator[str]:
-        """The words, with each flag as it was defined."""
-        for place, word in enumerate(words):
+        """Yield the words, with each flag as it was defined."""
+        for index, word in enumerate(words):
             name, equals, value = word.partition("=")
             if word == "--":
-                yield from words[place:]
+                yield from words[index:]
                 return
             if name.startswith("--"):
                 name = f"--{name[2:].replace('-', '_')}"
@@ -163,7 +163,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def _reader(name: str, kind: Any, least: float) -> dict[str, Any]:
-    """What argparse needs to read a flag's value, and how the help shows it."""
+    """Return what argparse needs to read a flag's value, and how the help shows it."""
     if kind is list:
         return {"type": _listed, "metavar": "A,B"}
     if kind is str:

@@ -25,8 +25,9 @@ NOTE = (
 
 
 def define_flags(parser: Parser) -> None:
-    """Defines the command's flags."""
+    """Define the command's flags."""
     cli_run.define_world(parser)
+    cli_run.define_guests(parser)
     parser.flag(
         "to", None, "Folder for the recording; it must not contain one yet.", str
     )
@@ -40,7 +41,7 @@ def define_flags(parser: Parser) -> None:
 
 
 def run(values: Values) -> Callable[[], int]:
-    """Prepares the program; what is returned runs it in this process."""
+    """Prepare the program; what is returned runs it in this process."""
     from hookbridge.reference.recording_writer import new_folder
 
     if values.to is None:
@@ -48,8 +49,7 @@ def run(values: Values) -> Callable[[], int]:
             "Received no --to; expected a folder for the recording, such as "
             "--to=reference."
         )
-    records = task_of() in ("local", "chief")
-    if records:
+    if task_of() in ("local", "chief"):
         new_folder(values.to)
     names = ("steps", "weights_every", "gradients", "max_megabytes", "then_stop")
     options = {name: getattr(values, name) for name in names}
@@ -57,23 +57,38 @@ def run(values: Values) -> Callable[[], int]:
     program = cli_run.start(values, record=(values.to, options))
 
     def recorded() -> int:
-        if records:
-            exit_codes.ask_at_end(lambda: _check_recorded(folder))
+        exit_codes.ask_at_end(lambda: _check_recorded(folder))
         return program()
 
     return recorded
 
 
 def _check_recorded(folder: Path) -> int:
-    """The exit code of what was recorded; says what it is, or that it is nothing."""
+    """Return the exit code of what was recorded.
+
+    Says what it is, or that it is nothing.
+    """
     from hookbridge.reference.recording_files import STEPS_FILE, Recording
     from hookbridge.reference.replay import described_recording
 
+    task = task_of()  # a program may make its cluster itself
+    if task not in ("local", "chief"):
+        print(
+            f"hookbridge record: this process has the task {task!r} in a cluster and "
+            "records nothing; the chief records its own steps.",
+            file=sys.stderr,
+        )
+        return exit_codes.DONE
     files = [f for f in sorted(folder.glob(f"**/{STEPS_FILE}")) if f.stat().st_size]
     for file in files:
         for line in described_recording(Recording(file.parent)):
             print(f"hookbridge record: {line}", file=sys.stderr)
     if files:
+        print(
+            "hookbridge record: next: train a port on `hb.replay` of this folder, then "
+            "run `hookbridge compare`.",
+            file=sys.stderr,
+        )
         return exit_codes.DONE
     print(
         f"hookbridge record: nothing was recorded in {str(folder)!r}: no training "

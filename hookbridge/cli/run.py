@@ -21,8 +21,13 @@ NOTE = (
 
 
 def define_flags(parser: Parser) -> None:
-    """Defines the command's flags."""
+    """Define the command's flags."""
     define_world(parser)
+    define_guests(parser)
+
+
+def define_guests(parser: Parser) -> None:
+    """Define the flags of guests from outside."""
     text = "A Python file whose `guests` (hooks and callbacks) join every training."
     parser.flag("guests", None, text, str)
     text = "Number of steps in an epoch, for callbacks in sessions and Estimators."
@@ -30,7 +35,7 @@ def define_flags(parser: Parser) -> None:
 
 
 def define_world(parser: Parser) -> None:
-    """Defines the command line, and the flags that choose the program's TensorFlow."""
+    """Define the command line, and the flags that choose the program's TensorFlow."""
     parser.command_line()
     parser.add_argument("-m", action="store_true", default=False, help=HIDDEN)
     parser.flag("keras", None, "The Keras of `tf.keras`.", ("2", "3"))
@@ -44,7 +49,22 @@ def define_world(parser: Parser) -> None:
 
 
 def run(values: Values) -> Callable[[], int]:
-    """Prepares the program; what is returned runs it in this process."""
+    """Prepare the program; what is returned runs it in this process."""
+    return start(values)
+
+
+def start(
+    values: Values, record: tuple[str, dict[str, Any]] | None = None
+) -> Callable[[], int]:
+    """Prepare a program with what joins its trainings.
+
+    Args:
+      values: the flags and the program.
+      record: a folder, and the options of the recorder that joins; None for none.
+    """
+    from hookbridge.old_programs.run.execute import prepare
+    from hookbridge.old_programs.run.located import Launch
+
     if values.guests is not None and not os.path.isfile(values.guests):
         raise errors.InvalidArgumentError(
             f"Received --guests={values.guests!r}, which {why_no_file(values.guests)}; "
@@ -55,15 +75,6 @@ def run(values: Values) -> Callable[[], int]:
             f"Received --steps_per_epoch={values.steps_per_epoch} without --guests; "
             "expected both: only guests have epochs."
         )
-    guests = values.guests and os.path.abspath(values.guests)
-    return start(values, guests=guests, steps_per_epoch=values.steps_per_epoch)
-
-
-def start(values: Values, **options: Any) -> Callable[[], int]:
-    """Prepares a program with what joins its trainings."""
-    from hookbridge.old_programs.run.execute import prepare
-    from hookbridge.old_programs.run.located import Launch
-
     if not values.rest or (values.rest[0] == "-" and not values.m):
         raise errors.InvalidArgumentError(
             f"Received {'-' if values.rest else 'no program'}; expected a Python file, "
@@ -78,6 +89,8 @@ def start(values: Values, **options: Any) -> Callable[[], int]:
         keras=int(values.keras) if values.keras else None,
         v1=True if values.v1 else False if values.v2 else None,
         old_libraries=tuple(values.old_library),
-        **options,
+        guests=values.guests and os.path.abspath(values.guests),
+        steps_per_epoch=values.steps_per_epoch,
+        record=record,
     )
     return prepare(launch)

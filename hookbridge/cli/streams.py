@@ -9,7 +9,7 @@ from hookbridge.ground.patching import assign
 
 
 def open_closed() -> None:
-    """Opens closed standard streams on the null device.
+    """Open closed standard streams on the null device.
 
     Otherwise the next file or socket would get their numbers, and what is printed
     would end the command, or get into that file.
@@ -25,7 +25,7 @@ def open_closed() -> None:
 
 
 def escape_unknown() -> None:
-    """Lets the streams print `\\u2192` for a letter that their encoding lacks.
+    """Let the streams print `\\u2192` for a letter that their encoding lacks.
 
     The names and the code that are printed are the user's, in any language.
     """

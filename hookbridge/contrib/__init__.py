@@ -6,7 +6,7 @@ Programs under `hookbridge run` find it in its old place, rewritten programs her
 
     hb.contrib.learn.learn_runner.run(make_experiment, run_config=config)
 
-docs/running-tf1.md lists the counterparts. A name without one raises when it is used.
+docs/what-comes-back.md lists the counterparts. A name without one raises when used.
 
 Reading order: `namespace` (the modules that a program sees; the source of each name is
 in `hookbridge/old_programs/names/contrib_names.py`), `gone` (the names that have none),
@@ -28,7 +28,7 @@ def __getattr__(name: str) -> Any:
     from hookbridge.old_programs.names import contrib_names
 
     sources = contrib_names.AREAS.get(name, ())
-    if any(source.partition(".")[0] == "tf_slim" for source in sources):
+    if any(source.root == "tf_slim" for source in sources):
         mended_slim.mend()
     return getattr(namespace.root(), name)
 

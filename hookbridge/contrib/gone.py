@@ -49,19 +49,19 @@ class Gone:
 
 
 def way_out(name: str) -> str:
-    """What a person can do about a name."""
-    found = resolve(name, Target(NEWEST))
-    if found is not None and found.code == "KERAS_GONE":
-        return f"Keras removed this name. Way out: {found.hint}."
-    if found is not None and found.code in ("PRIVATE_GONE", "MISSING"):
-        kind = "private name" if found.code == "PRIVATE_GONE" else "name"
-        return f"TensorFlow has no such {kind}. Way out: {found.hint}."
+    """Return what a person can do about a name."""
+    outcome = resolve(name, Target(NEWEST))
+    if outcome is not None and outcome.code == "KERAS_GONE":
+        return f"Keras removed this name. Instead: {outcome.hint}."
+    if outcome is not None and outcome.code in ("PRIVATE_GONE", "MISSING"):
+        kind = "private name" if outcome.code == "PRIVATE_GONE" else "name"
+        return f"TensorFlow has no such {kind}. Instead: {outcome.hint}."
     removed = "TensorFlow 1 had this name; it was removed without a replacement."
-    return f"{removed} Way out: {hint(name)}."
+    return f"{removed} Instead: {hint(name)}."
 
 
 def _place() -> str:
-    """The file and line of the program that uses a name, for a message."""
+    """Return the file and line of the program that uses a name, for a message."""
     frame: Any = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame = frame.f_back

@@ -48,7 +48,7 @@ class _Keras(View):
         return value
 
     def _below(self, name: str) -> Any:
-        """A module inside of this one."""
+        """Return a module inside of this one."""
         try:
             value = find(f"{self.__name__}.{name}", self.__dict__["_of_tf1"])
         except ModuleNotFoundError:
@@ -62,7 +62,7 @@ class _Keras(View):
 
 @functools.cache
 def find(dotted: str, of_tf1: bool) -> Any:
-    """The module that a name of `keras` stands for.
+    """Return the module that a name of `keras` stands for.
 
     Args:
       dotted: the name of a module: `keras.layers.core`.
@@ -75,36 +75,36 @@ def find(dotted: str, of_tf1: bool) -> Any:
     if package == KERAS and tf_version() > LAST_WITH_KERAS2:
         return importlib.import_module(dotted)  # Keras 3
     modules = []
-    for place in old_keras.places(dotted, package, of_tf1):
+    for candidate in old_keras.places(dotted, package, of_tf1):
         try:
-            modules.append(importlib.import_module(place))
+            modules.append(importlib.import_module(candidate))
         except ModuleNotFoundError:
             continue
-    own = _own(dotted, of_tf1)
-    if not (modules or own):
+    own_names = _own(dotted, of_tf1)
+    if not (modules or own_names):
         above, _, name = dotted.rpartition(".")
         if name in old_keras.own_names(above):  # a module of ours
             return _named(old_keras.own_names(above)[name], of_tf1)
         raise ModuleNotFoundError(f"No module named '{dotted}'", name=dotted)
-    return _Keras(dotted, modules or [types.ModuleType(dotted)], own, of_tf1)
+    return _Keras(dotted, modules or [types.ModuleType(dotted)], own_names, of_tf1)
 
 
 def _own(dotted: str, of_tf1: bool) -> dict[str, Callable[[], Any]]:
-    """The names of a module that are found elsewhere."""
-    found: dict[str, Callable[[], Any]] = {
-        name: functools.partial(_named, living, of_tf1)
-        for name, living in old_keras.own_names(dotted).items()
+    """Return the names of a module that are found elsewhere."""
+    makers: dict[str, Callable[[], Any]] = {
+        name: functools.partial(_named, replacement, of_tf1)
+        for name, replacement in old_keras.own_names(dotted).items()
     }
     if dotted == KERAS and of_tf1:
-        found["__version__"] = lambda: VERSION
+        makers["__version__"] = lambda: VERSION
     if dotted in _BACKENDS:
-        found["tf"] = lambda: importlib.import_module("tensorflow").compat.v1
-    return found
+        makers["tf"] = lambda: importlib.import_module("tensorflow").compat.v1
+    return makers
 
 
 def _named(living: str, of_tf1: bool) -> Any:
-    """A name in its place of today, of Keras or of ours."""
+    """Return a name in its place of today, of Keras or of ours."""
     module, _, name = living.rpartition(".")
     is_of_keras = module.partition(".")[0] == KERAS
-    place = find(module, of_tf1) if is_of_keras else importlib.import_module(module)
-    return getattr(place, name)
+    owner = find(module, of_tf1) if is_of_keras else importlib.import_module(module)
+    return getattr(owner, name)

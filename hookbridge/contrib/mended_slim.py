@@ -16,7 +16,7 @@ _SLIM = "tf_slim"
 
 
 def mend() -> None:
-    """Gives tf_slim's modules the view of TensorFlow that `hookbridge run` gives them.
+    """Give tf_slim's modules the view of TensorFlow that `hookbridge run` gives them.
 
     TensorFlow's own modules stay as they are. Nothing happens without tf_slim.
     """
@@ -29,7 +29,7 @@ def mend() -> None:
 
 
 def _mended(module: types.ModuleType) -> dict[str, types.ModuleType]:
-    """The private modules of TensorFlow among a module's names, as views."""
+    """Return the private modules of TensorFlow among a module's names, as views."""
     return {
         name: private_modules.find(value.__name__)
         for name, value in vars(module).items()

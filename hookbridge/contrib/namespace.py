@@ -12,6 +12,7 @@ from hookbridge.contrib.gone import Gone
 from hookbridge.estimator import revive
 from hookbridge.ground import compat, extras
 from hookbridge.old_programs.names import contrib_names
+from hookbridge.old_programs.names.contrib_names import Source
 from hookbridge.old_programs.names.outcome import hint
 from hookbridge.old_programs.names.target import had_in_tf1
 
@@ -28,7 +29,7 @@ class Contrib(types.ModuleType):
         super().__init__(
             name,
             "The parts of tf.contrib that hookbridge brings back; see "
-            "docs/running-tf1.md.",
+            "docs/what-comes-back.md.",
         )
         self.__dict__.update(_contrib_path=path, _contrib_real=real, __path__=[])
 
@@ -42,13 +43,15 @@ class Contrib(types.ModuleType):
         return value
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """A name in a file that was taken for a module is a function that is gone."""
+        """Raise: a name in a file that was taken for a module is a removed function."""
         Gone(self.__name__.replace("tensorflow", "tf", 1))(*args, **kwargs)
 
     def __dir__(self) -> list[str]:
-        """The names that live: what a program finds that goes through the module."""
-        own = () if self._contrib_real is None else dir(self._contrib_real)
-        return sorted({*contrib_names.listed(self._contrib_path), *own, *self.__dict__})
+        """Return the names that exist: what a program finds that lists the module."""
+        real_names = () if self._contrib_real is None else dir(self._contrib_real)
+        return sorted(
+            {*contrib_names.listed(self._contrib_path), *real_names, *self.__dict__}
+        )
 
 
 @functools.cache
@@ -58,7 +61,7 @@ def root() -> Contrib:
 
 
 def find(path: str) -> Any:
-    """What stands behind a path below `tf.contrib`, or `None`."""
+    """Return what stands behind a path below `tf.contrib`, or `None`."""
     if path in contrib_names.NAMES:
         return resolve(contrib_names.NAMES[path])
     area, _, name = path.rpartition(".")
@@ -70,7 +73,7 @@ def find(path: str) -> Any:
 
 
 def _below(path: str, name: str) -> Any:
-    """The attribute `name` of the module `path`."""
+    """Return the attribute `name` of the module `path`."""
     area, has_files, files = path.partition(f".{_FILES}")
     if has_files:
         return _in_files(area, path, files.rpartition(".")[2], name)
@@ -85,33 +88,37 @@ def _below(path: str, name: str) -> Any:
         return value
     if was_there:
         return Gone(dotted)
-    raise AttributeError(f"TensorFlow 1.15 has no `{dotted}`. Way out: {hint(dotted)}.")
+    raise AttributeError(f"TensorFlow 1.15 has no `{dotted}`. Instead: {hint(dotted)}.")
 
 
 def _in_files(area: str, path: str, last: str, name: str) -> Any:
-    """The attribute `name` of `path`, the file `last` of an area.
+    """Return the attribute `name` of `path`, the file `last` of an area.
 
-    The files of an area exist no more: a name of any file is looked for in an area
-    that is called like the file, then in the whole area.
+    The files of an area were removed: a name of any file is looked for in an area that
+    is called like the file, then in the whole area.
     """
-    near = f"{area}.{last}"
-    value = find(f"{near}.{name}") if contrib_names.areas_above(near) else None
+    area_of_file = f"{area}.{last}"
+    is_area = contrib_names.areas_above(area_of_file)
+    value = find(f"{area_of_file}.{name}") if is_area else None
     if value is not None and not isinstance(value, Contrib):
         return value
     value = find(f"{area}.{name}")
     if value is not None and not isinstance(value, types.ModuleType):
         return value
     if in_slim := contrib_names.in_file_of_slim(area, last, name):
-        return resolve(in_slim)
+        return resolve(Source.parse(in_slim))
     if value is not None or (name.islower() and not name.startswith("_")):
         real = None if isinstance(value, Contrib) else value
         return Contrib(f"{path}.{name}", real)
     return Gone(f"tf.contrib.{area}.{name}")
 
 
-def resolve(source: str) -> Any:
-    """The object of a source; see `hookbridge.old_programs.names.contrib_names`."""
-    root, *parts = source.split(".")
+def resolve(source: Source) -> Any:
+    """Return the object of a source.
+
+    See `hookbridge.old_programs.names.contrib_names`.
+    """
+    root, parts = source.root, source.name.split(".") if source.name else []
     value: Any
     if root == "tf":
         value = importlib.import_module("tensorflow")
@@ -123,30 +130,32 @@ def resolve(source: str) -> Any:
         value, parts = compat.private(parts[0]), parts[1:]
     elif root == "tensorboard":
         extras.check(root, user="What the program uses of tf.contrib")
-        return importlib.import_module(source)
+        return importlib.import_module(source.dotted)
     else:
-        return _slim(source)
+        return _slim(source.dotted)
     for part in parts:
         value = _attribute(value, part)
         if value is _MISSING:
-            raise errors.PrivateNameMovedError(f"`{source}` is not in this TensorFlow.")
+            raise errors.PrivateNameMovedError(
+                f"`{source.dotted}` is not in this TensorFlow."
+            )
     return value
 
 
-def _slim(source: str) -> Any:
-    """A module of tf_slim, or a name in one."""
+def _slim(dotted: str) -> Any:
+    """Return a module of tf_slim, or a name in one."""
     extras.check("tf_slim", user="What the program uses of tf.contrib")
     try:
         # Not by attribute: packages of tf_slim bind other modules to the names of their
         # own submodules.
-        return importlib.import_module(source)
+        return importlib.import_module(dotted)
     except ModuleNotFoundError:
-        module, _, name = source.rpartition(".")
+        module, _, name = dotted.rpartition(".")
         return getattr(importlib.import_module(module), name)
 
 
 def _attribute(module: Any, name: str) -> Any:
-    """An attribute of a module, or a module in it that nobody has imported yet."""
+    """Return an attribute of a module, or a module in it not yet imported."""
     value = getattr(module, name, _MISSING)
     if value is _MISSING and hasattr(module, "__path__"):
         try:

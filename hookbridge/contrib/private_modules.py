@@ -94,7 +94,7 @@ class _Private(View):
 
 
 def find(dotted: str) -> Any:
-    """The module that a name below `tensorflow.python` stands for."""
+    """Return the module that a name below `tensorflow.python` stands for."""
     if dotted == PYTHON_KERAS or dotted.startswith(f"{PYTHON_KERAS}."):
         return _find_in_keras(dotted)
     return _find_in_tensorflow(dotted)
@@ -102,7 +102,7 @@ def find(dotted: str) -> Any:
 
 @functools.cache
 def _find_in_tensorflow(dotted: str) -> Any:
-    """A private module; public names replace those that it lost.
+    """Return a private module; public names replace those that it lost.
 
     Many functions have moved to another private module since TensorFlow 1. Most of
     them are also public, under the same name.
@@ -117,36 +117,36 @@ def _find_in_tensorflow(dotted: str) -> Any:
         return stand_in
     if hasattr(real, "__path__"):
         return real  # a package holds only modules
-    own = _others(dotted)
+    own_names = _others(dotted)
     if dotted in LAYERS:
-        return View(dotted, (v1.layers, real), own)
+        return View(dotted, (v1.layers, real), own_names)
     public = [
         operator.attrgetter(name)(v1) for part, name in PUBLIC.items() if part in dotted
     ]
     if dotted == f"{PYTHON}.util.tf_export":
-        own["estimator_export"] = _estimator_export
-    return _Private(dotted, (real, *public, v1), own)
+        own_names["estimator_export"] = _estimator_export
+    return _Private(dotted, (real, *public, v1), own_names)
 
 
 def _others(dotted: str) -> dict[str, Callable[[], Any]]:
-    """The names of a module that are something else than in TensorFlow 1."""
+    """Return the names of a module that are something else than in TensorFlow 1."""
     tf = importlib.import_module("tensorflow")
-    found: dict[str, Callable[[], Any]] = {}
-    for name, living in OTHERS.items():
-        module, _, last = name.rpartition(".")
+    makers: dict[str, Callable[[], Any]] = {}
+    for name, replacement in OTHERS.items():
+        module, _, attribute = name.rpartition(".")
         if module == dotted:
-            place = living.removeprefix("tf.")
-            if not place.startswith("compat."):
-                place = f"compat.v1.{place}"
-            found[last] = functools.partial(operator.attrgetter(place), tf)
-    return found
+            path = replacement.removeprefix("tf.")
+            if not path.startswith("compat."):
+                path = f"compat.v1.{path}"
+            makers[attribute] = functools.partial(operator.attrgetter(path), tf)
+    return makers
 
 
 def _in_its_place(dotted: str) -> Any:
-    """What stands for a private module that is no more; None if nothing does."""
+    """Return what stands for a private module that is no more; None if nothing does."""
     if f"{dotted}.".startswith(f"{ESTIMATOR}."):
-        place = dotted.replace("tensorflow", "tensorflow_estimator", 1)
-        return importlib.import_module(place)
+        in_estimator = dotted.replace("tensorflow", "tensorflow_estimator", 1)
+        return importlib.import_module(in_estimator)
     if dotted in MOVED:
         return _find_in_tensorflow(MOVED[dotted])
     if inside := [name for name in MOVED if name.rpartition(".")[0] == dotted]:
@@ -158,20 +158,20 @@ def _in_its_place(dotted: str) -> Any:
 
 
 def _estimator_export() -> Any:
-    """The decorator of Estimator's own code, which left TensorFlow with it."""
+    """Return the decorator of Estimator's own code, which left TensorFlow with it."""
     revive.namespaces()
     return _find_in_tensorflow(f"{ESTIMATOR}.estimator_export").estimator_export
 
 
 def keras2_package() -> str:
-    """The package that `keras` means: tf_keras where `tf.keras` is tf_keras."""
+    """Return the package that `keras` means: tf_keras where `tf.keras` is tf_keras."""
     is_legacy = os.environ.get("TF_USE_LEGACY_KERAS", "").lower() in ("1", "true")
     return "tf_keras" if is_legacy and tf_version() > LAST_WITH_KERAS2 else KERAS
 
 
 @functools.cache
 def _find_in_keras(dotted: str) -> Any:
-    """A module of `tensorflow.python.keras`, taken from the Keras of `tf.keras`.
+    """Return a module of `tensorflow.python.keras`, taken from the Keras of `tf.keras`.
 
     TensorFlow keeps an old copy of Keras there, whose classes do not fit `tf.keras`.
     """

@@ -48,10 +48,10 @@ def __getattr__(name: str) -> Any:
     for namespace in (namespaces.v2, namespaces.v1):
         if hasattr(namespace, name):
             return getattr(namespace, name)
-    near = suggestion(name, {*dir(namespaces.v2), *dir(namespaces.v1)}, limit=1)
+    nearest = suggestion(name, {*dir(namespaces.v2), *dir(namespaces.v1)}, limit=1)
     message = (
         f"module `{__name__}` has no attribute `{name}`; neither `tf.estimator` nor "
-        f"`tf.compat.v1.estimator` of TensorFlow 2.15 has it{near}"
+        f"`tf.compat.v1.estimator` of TensorFlow 2.15 has it{nearest}"
     )
     if name.startswith("BoostedTrees"):
         message += (

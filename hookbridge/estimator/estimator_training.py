@@ -26,7 +26,7 @@ def _modes() -> Any:
 
 
 def init_run_config(config: Any, tf_config: dict[str, Any]) -> None:
-    """Completes a `RunConfig` that has a strategy."""
+    """Complete a `RunConfig` that has a strategy."""
     experimental = config._experimental_distribute
     for role in ("train", "eval"):
         name = f"{role}_distribute"
@@ -61,14 +61,14 @@ def init_run_config(config: Any, tf_config: dict[str, Any]) -> None:
 
 
 def should_run_distribute_coordinator(config: Any) -> bool:
-    """Whether the coordinator runs `train_and_evaluate`."""
+    """Return whether the coordinator runs `train_and_evaluate`."""
     mode = getattr(config, "_distribute_coordinator_mode", None)
     modes = (_modes().STANDALONE_CLIENT, _modes().INDEPENDENT_WORKER)
     return mode in modes and bool(config.cluster_spec)
 
 
 def _as_task(estimator: Any, role: str, strategy: Any) -> tuple[Any, Any]:
-    """A copy of `estimator` for the task of this thread."""
+    """Return a copy of `estimator` for the task of this thread."""
     from tensorflow_estimator.python.estimator import run_config
 
     context = compat.private("distribute_coordinator_context")
@@ -108,7 +108,7 @@ def _as_task(estimator: Any, role: str, strategy: Any) -> tuple[Any, Any]:
 def train_and_evaluate(
     estimator: Any, train_spec: Any, eval_spec: Any, executor_cls: Any
 ) -> None:
-    """Runs this process's task of a `train_and_evaluate` with a strategy."""
+    """Run this process's task of a `train_and_evaluate` with a strategy."""
     config = estimator.config
     mode = getattr(config, "_distribute_coordinator_mode", None)
     if not mode:
@@ -174,7 +174,7 @@ estimator_evaluate: Callable[..., Any] = functools.partial(_run_as_client, "eval
 
 
 def _refuse_unless_client(config: Any, role: str, strategy: Any, cluster: Any) -> None:
-    """Refuses a single call in a cluster whose processes have to run a whole job."""
+    """Refuse a single call in a cluster whose processes have to run a whole job."""
     method = {"train": "train", "eval": "evaluate"}[role]
     name = type(strategy).__name__
     if "evaluator" in cluster.jobs:

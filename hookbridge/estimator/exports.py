@@ -37,7 +37,7 @@ def deprecation() -> types.ModuleType:
 
 @functools.cache
 def _api_export() -> type:
-    """The base class of `estimator_export`."""
+    """Return the base class of `estimator_export`."""
     real = compat.private("tf_export")
     unwrap = compat.private("tf_decorator").unwrap
 
@@ -52,7 +52,7 @@ def _api_export() -> type:
             return symbol
 
         def export_constant(self, module_name: str, name: str) -> None:
-            """Does nothing: only the build of the package used exported constants."""
+            """Do nothing: only the build of the package used exported constants."""
 
     return ApiExport
 

@@ -37,7 +37,7 @@ def model_to_estimator(
     logs: Mapping[str, Any] | None = None,
     params: Mapping[str, Any] | None = None,
 ) -> Any:
-    """An `Estimator` of a compiled Keras model, with callbacks and hooks.
+    """Return an `Estimator` of a compiled Keras model, with callbacks and hooks.
 
     It is `tf.keras.estimator.model_to_estimator` with the arguments of `as_hooks`. The
     callbacks see the Keras model of the graph, its layers, weights and optimizer, and
@@ -149,14 +149,14 @@ class _GuestsOfModel:
         return tuple(convert.hooks_for(items, config))
 
     def training_hooks(self, model: KerasModel) -> tuple[Any, ...]:
-        """The hooks of the training graph that is being built."""
+        """Return the hooks of the training graph that is being built."""
         import tensorflow as tf
 
         self._training_graphs.add(tf.compat.v1.get_default_graph())
         return self.hooks([*self._everywhere, *self._training], model=model)
 
     def other_hooks(self, model: KerasModel) -> tuple[Any, ...]:
-        """The hooks of the evaluation or prediction graph that is being built.
+        """Return the hooks of the evaluation or prediction graph that is being built.
 
         There are none while this thread is inside a training of the same guests: the
         guests belong to the model of that training.
@@ -168,7 +168,7 @@ class _GuestsOfModel:
 
 
 def _with_hooks(model_fn: Any, guests_of_model: _GuestsOfModel) -> Any:
-    """The package's `model_fn` with hooks in the `EstimatorSpec`s it returns."""
+    """Return the package's `model_fn` with hooks in the `EstimatorSpec`s it returns."""
 
     def keras_model_fn(features: Any, labels: Any, mode: str) -> Any:
         built: list[Any] = []
@@ -185,10 +185,12 @@ def _with_hooks(model_fn: Any, guests_of_model: _GuestsOfModel) -> Any:
         if mode == "train":
             hooks = (*spec.training_hooks, *guests_of_model.training_hooks(model))
             return spec._replace(training_hooks=hooks)
-        other = guests_of_model.other_hooks(model)
+        hooks_of_mode = guests_of_model.other_hooks(model)
         if mode == "eval":
-            return spec._replace(evaluation_hooks=(*spec.evaluation_hooks, *other))
-        return spec._replace(prediction_hooks=(*spec.prediction_hooks, *other))
+            return spec._replace(
+                evaluation_hooks=(*spec.evaluation_hooks, *hooks_of_mode)
+            )
+        return spec._replace(prediction_hooks=(*spec.prediction_hooks, *hooks_of_mode))
 
     return keras_model_fn
 
@@ -196,7 +198,7 @@ def _with_hooks(model_fn: Any, guests_of_model: _GuestsOfModel) -> Any:
 def _with_global(
     function: Any, name: str, change: Callable[[Any], Any]
 ) -> types.FunctionType:
-    """A copy of `function` that sees another value for one global name.
+    """Return a copy of `function` that sees another value for one global name.
 
     The package gives no access to the model it builds. A copy changes nothing for the
     package and for its other users.

@@ -22,13 +22,13 @@ NEEDS = dict(line.split(": ", 1) for line in TABLE.read_text("utf-8").splitlines
 
 
 def check() -> None:
-    """Raises an error that lists the names that this TensorFlow lacks, if any."""
-    lost = []
-    for place, names in NEEDS.items():
-        for path in (f"{place}.{name}" for name in names.split()):
+    """Raise an error that lists the names that this TensorFlow lacks, if any."""
+    lacking = []
+    for module, names in NEEDS.items():
+        for path in (f"{module}.{name}" for name in names.split()):
             try:
                 pkgutil.resolve_name(path)
             except (ImportError, AttributeError):
-                lost.append(path)
-    if lost:
-        raise compat.PrivateNameMovedError(stand_ins.moved("`, `".join(lost)))
+                lacking.append(path)
+    if lacking:
+        raise compat.PrivateNameMovedError(stand_ins.moved("`, `".join(lacking)))

@@ -27,7 +27,7 @@ OF_TPU = ("error_handling", "tpu_config", "tpu_context", "tpu_estimator", "util"
 
 
 def install() -> None:
-    """Puts `tf.estimator` and `tf.compat.v1.estimator` back.
+    """Put `tf.estimator` and `tf.compat.v1.estimator` back.
 
     This is for unmodified TF1 code and libraries. After the call,
     `tf.estimator.Estimator`, `tf.estimator.SessionRunHook`,
@@ -44,10 +44,10 @@ def install() -> None:
     namespaces = revive.namespaces()
     if compat.tf_version() <= revive.LAST_WITH_ESTIMATOR:
         return
-    for place, version in PLACES.items():
+    for parent, version in PLACES.items():
         namespace = getattr(namespaces, version)
-        _parent(place).estimator = namespace
-        _register(f"{place}.estimator", namespace)
+        _parent(parent).estimator = namespace
+        _register(f"{parent}.estimator", namespace)
     for name in OF_TPU:
         module = importlib.import_module(
             f"tensorflow_estimator.python.estimator.tpu.{name}"
@@ -65,7 +65,7 @@ def _parent(place: str) -> Any:
 
 
 def _register(name: str, namespace: types.ModuleType) -> None:
-    """Lets `import` statements find the namespace and its submodules."""
+    """Let `import` statements find the namespace and its submodules."""
     sys.modules[name] = namespace
     for attribute, value in list(vars(namespace).items()):
         if isinstance(value, types.ModuleType) and value.__name__.startswith(

@@ -19,13 +19,13 @@ class PrivatePackage:
         self._package = package
 
     def __getattr__(self, name: str) -> Any:
-        place = self._package.__name__
+        package_name = self._package.__name__
         if not hasattr(self._package, name):
             try:
-                importlib.import_module(f"{place}.{name}")
+                importlib.import_module(f"{package_name}.{name}")
             except ModuleNotFoundError:
                 raise AttributeError(
-                    f"`{place}` has no `{name}`, and neither has "
+                    f"`{package_name}` has no `{name}`, and neither has "
                     "tensorflow-estimator 2.15; write it in your own code"
                 ) from None
         value = getattr(self._package, name)
@@ -38,5 +38,5 @@ class PrivatePackage:
 def python() -> PrivatePackage:
     """`tensorflow_estimator.python.estimator`, with its view of TensorFlow."""
     revive.namespaces()
-    place = f"{revive.PACKAGE}.python.estimator"
-    return PrivatePackage(importlib.import_module(place))
+    package_name = f"{revive.PACKAGE}.python.estimator"
+    return PrivatePackage(importlib.import_module(package_name))

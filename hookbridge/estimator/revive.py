@@ -31,7 +31,7 @@ class ViewLoader(importlib.machinery.SourceFileLoader):
     """Runs a module of the package with the package's view of TensorFlow."""
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Executes the module; Python keeps a `__builtins__` that is already set."""
+        """Execute the module; Python keeps a `__builtins__` that is already set."""
         vars(module)["__builtins__"] = view.view_builtins()
         super().exec_module(module)
 
@@ -66,9 +66,9 @@ def namespaces() -> Namespaces:
     import tensorflow as tf
 
     if compat.tf_version() <= LAST_WITH_ESTIMATOR:
-        own = Namespaces(v1=tf.compat.v1.estimator, v2=tf.estimator)
+        of_tensorflow = Namespaces(v1=tf.compat.v1.estimator, v2=tf.estimator)
         feeding_threads.end_before_the_process()
-        return own
+        return of_tensorflow
     _check_not_imported()
     _check_installed()
     needs.check()
@@ -94,7 +94,7 @@ def namespaces() -> Namespaces:
 
 
 def _check_installed() -> None:
-    """Refuses an environment without the last Estimator package."""
+    """Refuse an environment without the last Estimator package."""
     version = ".".join(map(str, compat.tf_version()))
     extras.check(
         PACKAGE,
@@ -115,13 +115,13 @@ def _loaded() -> list[str]:
 
 
 def _forget() -> None:
-    """Drops the package's modules, so that the next import starts afresh."""
+    """Drop the package's modules, so that the next import starts afresh."""
     for name in _loaded():
         del sys.modules[name]
 
 
 def _check_not_imported() -> None:
-    """Makes sure that no module of the package runs without the view."""
+    """Make sure that no module of the package runs without the view."""
     root = sys.modules.get(PACKAGE)
     if root is None:
         # A failed import leaves submodules without their root.

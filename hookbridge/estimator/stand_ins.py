@@ -31,7 +31,7 @@ class StandIn(NamedTuple):
 
 
 def moved(name: str) -> str:
-    """The message for a private name that is not where the package expects it."""
+    """Return the message for a private name that is not where it is expected."""
     version = ".".join(map(str, compat.tf_version()))
     return (
         f"tensorflow-estimator needs `{name}`, which TensorFlow {version} does not "
@@ -41,12 +41,12 @@ def moved(name: str) -> str:
 
 
 def _ours(name: str) -> types.ModuleType:
-    """The module of this folder that takes the place of `name`."""
+    """Return the module of this folder that takes the place of `name`."""
     return importlib.import_module(f"hookbridge.estimator.{name.rpartition('.')[2]}")
 
 
 def _refusing(name: str) -> types.ModuleType:
-    """A module that has every public name; each one refuses to be used.
+    """Return a module that has every public name; each one refuses to be used.
 
     The TPU part of the package is imported with the rest of the package. It reads
     these names when its classes are made, and calls them only when a TPU is used.
@@ -103,5 +103,5 @@ STAND_INS: dict[str, StandIn] = {
 
 @functools.cache
 def load(name: str) -> types.ModuleType:
-    """The stand-in for the module `name`."""
+    """Return the stand-in for the module `name`."""
     return STAND_INS[name].make(name)

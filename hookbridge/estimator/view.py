@@ -44,13 +44,16 @@ def _resolve_keras(where: str) -> Any:
 
 
 def _facade_tree(real: types.ModuleType, names: Mapping[str, str]) -> Facade:
-    """A facade of `real` with dotted `names` replaced; modules between are facades."""
+    """Return a facade of `real` with dotted `names` replaced.
+
+    Modules between are facades.
+    """
     replaced: dict[str, Callable[[], Any]] = {}
     deeper: dict[str, dict[str, str]] = {}
     for name, where in names.items():
-        head, _, rest = name.partition(".")
-        if rest:
-            deeper.setdefault(head, {})[rest] = where
+        head, _, inside = name.partition(".")
+        if inside:
+            deeper.setdefault(head, {})[inside] = where
         else:
             replaced[name] = functools.partial(_resolve_keras, where)
     for head, below in deeper.items():
@@ -85,8 +88,8 @@ def view_import(
         for attribute in fromlist
         if f"{name}.{attribute}" in stand_ins.STAND_INS
     }
-    rest = tuple(attribute for attribute in fromlist if attribute not in here)
-    real = _real_import(name, globals, locals, rest)
+    real_names = tuple(attribute for attribute in fromlist if attribute not in here)
+    real = _real_import(name, globals, locals, real_names)
     if name == "tensorflow":
         return tensorflow_view()
     return Facade(real, here) if here else real
@@ -98,7 +101,9 @@ def _real_import(
     locals: Mapping[str, Any] | None,
     attributes: tuple[str, ...],
 ) -> Any:
-    """A module of the installed TensorFlow; raises if it lacks one of the attributes.
+    """Return a module of the installed TensorFlow.
+
+    Raise if it lacks one of the attributes.
 
     Without attributes Python would give the topmost package.
     """
@@ -114,5 +119,5 @@ def _real_import(
 
 
 def view_builtins() -> dict[str, Any]:
-    """The builtins that the package's modules run with."""
+    """Return the builtins that the package's modules run with."""
     return {**vars(builtins), "__import__": view_import}

@@ -17,7 +17,7 @@ class _Short(reprlib.Repr):
     """Short texts of values; Python refuses to write out integers of many digits."""
 
     def repr_int(self, x: int, level: int) -> str:
-        """An integer."""
+        """Return an integer."""
         try:
             repr(x)
         except ValueError:
@@ -31,14 +31,14 @@ _SHORT.maxdict = _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = 20
 
 
 def optional_count(name: str, value: Any, *, least: int = 1) -> int | None:
-    """A count, as `count` checks it, or None if there is none."""
+    """Return a count, as `count` checks it, or None if there is none."""
     if value is None:
         return None
     return _count(name, value, least, f"an integer of at least {least}, or None")
 
 
 def count(name: str, value: Any, *, least: int = 1) -> int:
-    """A count: an integer of at least `least`.
+    """Return a count: an integer of at least `least`.
 
     A number without a fraction, such as `2.0` or NumPy's integers, counts as integer.
     """
@@ -46,7 +46,7 @@ def count(name: str, value: Any, *, least: int = 1) -> int:
 
 
 def _count(name: str, value: Any, least: int, expected: str) -> int:
-    """A count; `expected` ends the message."""
+    """Return a count; `expected` ends the message."""
     try:
         good = not isinstance(value, bool) and int(value) == value and value >= least
     except (TypeError, ValueError, OverflowError):
@@ -59,7 +59,7 @@ def _count(name: str, value: Any, least: int, expected: str) -> int:
 
 
 def choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    """Refuses a value that is none of some words."""
+    """Refuse a value that is none of some words."""
     if not isinstance(value, str) or value not in choices:
         raise errors.InvalidArgumentError(
             f"Received `{name}={shown(value)}`; expected one of {', '.join(choices)}."
@@ -67,7 +67,7 @@ def choice(name: str, value: Any, choices: Sequence[str]) -> None:
 
 
 def instance(name: str, value: Any, kind: Any, expected: str) -> Any:
-    """A value of a type, or of one of several; `expected` ends the message."""
+    """Return a value of a type, or of one of several; `expected` ends the message."""
     if not isinstance(value, kind):
         raise errors.InvalidArgumentError(
             f"Received `{name}={shown(value)}` of type `{type(value).__name__}`; "
@@ -77,7 +77,7 @@ def instance(name: str, value: Any, kind: Any, expected: str) -> Any:
 
 
 def path(name: str, value: Any, expected: str = "a path as text") -> str:
-    """A path or URL that is not empty, as a string."""
+    """Return a path or URL that is not empty, as a string."""
     instance(name, value, (str, os.PathLike), expected)
     text = os.fspath(value)
     if not isinstance(text, str) or not text:
@@ -88,7 +88,7 @@ def path(name: str, value: Any, expected: str = "a path as text") -> str:
 
 
 def shown(value: object) -> str:
-    """A value as a message shows it: short, whatever its `__repr__` does."""
+    """Return a value as a message shows it: short, whatever its `__repr__` does."""
     return _SHORT.repr(value)
 
 
@@ -100,7 +100,7 @@ def why_no_file(path: str | os.PathLike[str]) -> str:
 
 
 def seconds(name: str, value: Any) -> float:
-    """A duration: a finite number of at least 0."""
+    """Return a duration: a finite number of at least 0."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not 0 <= value <= sys.float_info.max:
         raise errors.InvalidArgumentError(
@@ -111,7 +111,7 @@ def seconds(name: str, value: Any) -> float:
 
 
 def amount(name: str, value: Any) -> float:
-    """A finite number above 0."""
+    """Return a finite number above 0."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not 0 < value <= sys.float_info.max:
         raise errors.InvalidArgumentError(
@@ -121,7 +121,7 @@ def amount(name: str, value: Any) -> float:
 
 
 def check_divides(batch_size: int, num_towers: int) -> None:
-    """Raises unless every tower gets the same number of examples."""
+    """Raise unless every tower gets the same number of examples."""
     if batch_size % num_towers:
         down = batch_size - batch_size % num_towers
         message = (
@@ -140,12 +140,12 @@ def check_divides(batch_size: int, num_towers: int) -> None:
 
 
 def without_arguments(what: str, function: object) -> Any:
-    """`function`, which can be called without arguments; `what` names it."""
+    """Return `function`, which can be called without arguments; `what` names it."""
     return with_arguments(what, function)
 
 
 def with_arguments(what: str, function: object, *arguments: str, **named: str) -> Any:
-    """`function`, which can be called with arguments; `what` names it."""
+    """Return `function`, which can be called with arguments; `what` names it."""
     shown_ones = ", ".join([*arguments, *named])
     how = f"as `{what}({shown_ones})`" if shown_ones else "without arguments"
     if not callable(function):
@@ -169,7 +169,7 @@ def with_arguments(what: str, function: object, *arguments: str, **named: str) -
 
 
 def string_mapping(name: str, value: object) -> dict[str, Any]:
-    """A dict with string keys; None counts as an empty one."""
+    """Return a dict with string keys; None counts as an empty one."""
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
@@ -180,26 +180,26 @@ def string_mapping(name: str, value: object) -> dict[str, Any]:
 
 
 def not_writable(directory: str) -> tuple[str, str] | None:
-    """The nearest directory that exists, and why files cannot be written there.
+    """Return the nearest directory that exists, and why files cannot be written there.
 
     None if they can. Nothing is left behind. Remote file systems (`gs://...`) are left
     to TensorFlow.
     """
     if "://" in directory:
         return None
-    place = os.path.abspath(directory)
-    while not os.path.lexists(place):
-        place = os.path.dirname(place)
+    existing = os.path.abspath(directory)
+    while not os.path.lexists(existing):
+        existing = os.path.dirname(existing)
     try:
         # Permission bits would not show a read-only file system.
-        with tempfile.TemporaryFile(dir=place):
+        with tempfile.TemporaryFile(dir=existing):
             return None
     except OSError as e:
-        return place, (e.strerror or str(e)).lower()
+        return existing, (e.strerror or str(e)).lower()
 
 
 def writable(directory: str | os.PathLike[str], *, name: str) -> str:
-    """Creates `directory`, proves that files can be written there, and returns it."""
+    """Create `directory`, prove that files can be written there, and return it."""
     folder = path(name, directory, "a directory")
     problem = not_writable(folder)
     if problem is None and "://" not in folder:

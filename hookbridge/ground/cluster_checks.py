@@ -25,7 +25,7 @@ _EXAMPLE = (
 def check_cluster(
     value: object, key: str = "TF_CONFIG['cluster']"
 ) -> dict[str, tuple[str, ...]]:
-    """The addresses of each job of a cluster, which messages call `key`."""
+    """Return the addresses of each job of a cluster, which messages call `key`."""
     if not isinstance(value, Mapping) or not value:
         raise wrong(key, value, "an object of jobs, `{job: [addresses]}`")
     for job in value:
@@ -47,7 +47,10 @@ def check_cluster(
 def check_addresses(
     value: Mapping[Any, Any], names: Mapping[Any, str], example: str = ""
 ) -> dict[str, tuple[str, ...]]:
-    """The addresses of each job, all different; `names` are those in messages."""
+    """Return the addresses of each job, all different.
+
+    `names` are those in messages.
+    """
     owners: dict[str, str] = {}
     for job, hosts in value.items():
         name = names[job]
@@ -78,7 +81,10 @@ def _is_address(value: object) -> bool:
 
 
 def strict_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object; refuses a repeated key: `json` would keep only the last value."""
+    """Return a JSON object.
+
+    Refuse a repeated key: `json` would keep only the last value.
+    """
     result: dict[str, Any] = {}
     for key, value in pairs:
         if key in result:
@@ -115,7 +121,7 @@ def check_task(
 
 
 def _index(value: object, key: str) -> int:
-    """An index as a number: schedulers write numbers as strings."""
+    """Return an index as a number: schedulers write numbers as strings."""
     if isinstance(value, str) and value.isdecimal() and len(value) < 10:
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
@@ -126,7 +132,10 @@ def _index(value: object, key: str) -> int:
 def wrong(
     key: str, value: object, expected: str, example: str = ""
 ) -> errors.InvalidArgumentError:
-    """The error for a bad value; ends with `example`, or an example of `TF_CONFIG`."""
+    """Return the error for a bad value.
+
+    End with `example`, or an example of `TF_CONFIG`.
+    """
     return errors.InvalidArgumentError(
         f"{key} is {shown(value)}; expected {expected}. "
         + (example or f"For example {_EXAMPLE}.")

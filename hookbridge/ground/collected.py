@@ -23,31 +23,36 @@ _HAND_ON = ("Identity", "RefIdentity", "ReadVariableOp", "Cast", "Enter", "RefEn
 
 
 def handle_op(variable: Any) -> Any:
-    """The op that stands for a variable: its resource handle or its reference."""
+    """Return the op of a variable: its resource handle or its reference."""
     handle = getattr(variable, "handle", None)
     return handle.op if handle is not None and hasattr(handle, "op") else variable.op
 
 
 def origin(tensor: Any) -> Any:
-    """The tensor that a value comes from, looking through casts and reads."""
+    """Return the tensor that a value comes from, looking through casts and reads."""
     while tensor.op.type in _HAND_ON and tensor.op.inputs:
         tensor = tensor.op.inputs[0]
     return tensor
 
 
 def variable_behind(tensor: Any) -> Any:
-    """The variable whose value a tensor has, from any collection; None without one."""
+    """Return the variable whose value a tensor has, from any collection.
+
+    None without one.
+    """
     op, graph = origin(tensor).op, tensor.graph
     if op.type not in ("VarHandleOp", "VariableV2", "Variable"):
         return None
     every = (graph.get_collection(key) for key in graph.get_all_collection_keys())
     entries = (entry for entries in every for entry in entries)
-    own = (entry for entry in _leaves(entries) if isinstance(entry, tf.Variable))
-    return next((variable for variable in own if handle_op(variable) is op), None)
+    candidates = (entry for entry in _leaves(entries) if isinstance(entry, tf.Variable))
+    return next((v for v in candidates if handle_op(v) is op), None)
 
 
 def value_of(tensor: Any) -> Any:
-    """A tensor that can be fetched; for the handle of a variable, the variable's value.
+    """Return a tensor that can be fetched.
+
+    For the handle of a variable, the variable's value.
 
     The name that TensorFlow prints for a resource variable is that of its handle.
     """
@@ -58,42 +63,50 @@ def value_of(tensor: Any) -> Any:
 
 
 def variables(graph: Graph, *keys: str) -> list[Any]:
-    """The variables in collections, in order, each once; partitioned ones in parts."""
+    """Return the variables in collections, in order, each once.
+
+    Partitioned ones in parts.
+    """
     entries = (entry for key in keys for entry in graph.get_collection(key))
-    each = (_as_variable(leaf) for leaf in _leaves(entries))
+    leaves = (_as_variable(leaf) for leaf in _leaves(entries))
     # `==` on variables builds an op.
-    return list({id(v): v for v in each if v is not None}.values())
+    return list({id(v): v for v in leaves if v is not None}.values())
 
 
 def operations(graph: Graph, key: str) -> list[Any]:
-    """The ops of a collection, such as `UPDATE_OPS`: those of tensors and names too."""
+    """Return the ops of a collection, those of its tensors and names too."""
     elements = _elements(graph, key)
     return list(dict.fromkeys(getattr(element, "op", element) for element in elements))
 
 
 def tensors(graph: Graph, key: str) -> list[Any]:
-    """The tensors of a collection, such as `LOSSES`, as often as it has them."""
-    return [each for each in _elements(graph, key) if isinstance(each, tf.Tensor)]
+    """Return the tensors of a collection, such as `LOSSES`, as often as it has them."""
+    return [t for t in _elements(graph, key) if isinstance(t, tf.Tensor)]
 
 
 def savers(graph: Graph) -> list[Any]:
-    """The savers of a graph, each once."""
+    """Return the savers of a graph, each once."""
     entries = graph.get_collection(_KEYS.SAVERS)
     return list({id(saver): saver for saver in entries if is_saver(saver)}.values())
 
 
 def is_saver(value: object) -> bool:
-    """Whether an entry of the collection `SAVERS` saves and restores."""
+    """Return whether an entry of the collection `SAVERS` saves and restores."""
     return all(callable(getattr(value, name, None)) for name in ("save", "restore"))
 
 
 def eval_step(graph: Graph) -> Any:
-    """The variable that counts the steps of an evaluation; None in a training."""
+    """Return the variable that counts the steps of an evaluation.
+
+    None in a training.
+    """
     return next(iter(variables(graph, _KEYS.EVAL_STEP)), None)
 
 
 def global_step(graph: Graph) -> Any:
-    """The variable that counts the steps of a training; None if the graph has none.
+    """Return the variable that counts the steps of a training.
+
+    None if the graph has none.
 
     As `tf.compat.v1.train.get_global_step`, it is in the collection `GLOBAL_STEP` or
     has the name `global_step`. That function returns a tensor for the second one, and
@@ -103,15 +116,15 @@ def global_step(graph: Graph) -> Any:
       errors.InvalidArgumentError: a program has put a tensor there that is computed.
     """
     listed = graph.get_collection(_KEYS.GLOBAL_STEP)
-    found = variables(graph, _KEYS.GLOBAL_STEP)
+    counters = variables(graph, _KEYS.GLOBAL_STEP)
     if not listed:
         with contextlib.suppress(KeyError, ValueError):
             named = graph.as_graph_element("global_step:0", allow_operation=False)
-            found = [v for v in [variable_behind(named)] if v is not None]
-    elif not found:
+            counters = [v for v in [variable_behind(named)] if v is not None]
+    elif not counters:
         _refuse_computed(tensors(graph, _KEYS.GLOBAL_STEP))
     # With several of them TensorFlow finds none, too.
-    return found[0] if len(found) == 1 and _counts(found[0]) else None
+    return counters[0] if len(counters) == 1 and _counts(counters[0]) else None
 
 
 def _counts(variable: Any) -> bool:
@@ -130,14 +143,14 @@ def _refuse_computed(listed: Iterable[Any]) -> None:
 
 
 def _elements(graph: Graph, key: str) -> Iterator[Any]:
-    """The tensors and ops of a collection, without what the graph does not know."""
+    """Yield the tensors and ops of a collection that the graph knows."""
     for leaf in _leaves(graph.get_collection(key)):
         with contextlib.suppress(AttributeError, KeyError, TypeError, ValueError):
             yield graph.as_graph_element(leaf)
 
 
 def _leaves(entries: Iterable[Any]) -> Iterator[Any]:
-    """The entries, and those in the lists and partitioned variables among them."""
+    """Yield the entries, and those in lists and partitioned variables."""
     for entry in entries:
         if _is_leaf(entry):
             yield entry
@@ -152,7 +165,7 @@ def _is_leaf(entry: object) -> bool:
 
 
 def _as_variable(entry: object) -> Any:
-    """The variable that an entry is or reads; None for anything else."""
+    """Return the variable that an entry is or reads; None for anything else."""
     if isinstance(entry, tf.Tensor):
         return variable_behind(entry)
     return entry if isinstance(entry, _VARIABLES) else None

@@ -2,7 +2,7 @@
 
 
 def counted(number: int, what: str) -> str:
-    """A number and its noun, such as "1 file" or "2 files".
+    """Return a number and its noun, such as "1 file" or "2 files".
 
     Args:
       number: how many there are.

@@ -40,12 +40,12 @@ _questions: list[Callable[[], int]] = []
 
 
 def may_retry(code: int) -> bool:
-    """Whether a new start of the process may end otherwise."""
+    """Return whether a new start of the process may end otherwise."""
     return code >= RETRY_FROM
 
 
 def of_error(error: BaseException) -> int:
-    """The exit code of a process that this error ends."""
+    """Return the exit code of a process that this error ends."""
     if isinstance(error, SystemExit):
         if error.code is None or isinstance(error.code, int):
             return error.code or DONE
@@ -57,26 +57,26 @@ def of_error(error: BaseException) -> int:
 
 
 def _is_of_lost_task(error: BaseException) -> bool:
-    """Whether TensorFlow raised an error because another task is gone."""
+    """Return whether TensorFlow raised an error because another task is gone."""
     kinds = {k.__name__ for k in type(error).__mro__ if k.__module__ == _TENSORFLOW}
     is_leader_gone = "DeadlineExceededError" in kinds and _LEADER in str(error)
     return is_leader_gone or not kinds.isdisjoint(_LOST_CALLS)
 
 
 def ask_at_end(question: Callable[[], int]) -> None:
-    """A command of hookbridge asks this at its end; `DONE` means that all is well."""
+    """Ask this at the end of a command; `DONE` means that all is well."""
     if question not in _questions:
         _questions.append(question)
 
 
 def of_done() -> int:
-    """The exit code of a command that no error has ended."""
+    """Return the exit code of a command that no error has ended."""
     codes = [question() for question in _questions]
     return max(codes, default=DONE)
 
 
 def use_for_errors() -> None:
-    """Makes an uncaught error end this process with `of_error` of it.
+    """Make an uncaught error end this process with `of_error` of it.
 
     Python itself ends with 1 after every error. The error is shown as before.
     """
@@ -85,7 +85,7 @@ def use_for_errors() -> None:
 
 
 def end_with(code: int) -> None:
-    """Gives this process, which is ending already, another exit code.
+    """Give this process, which is ending already, another exit code.
 
     For functions of `atexit` and for `sys.excepthook`. Those of others still run.
     """

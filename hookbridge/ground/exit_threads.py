@@ -25,7 +25,7 @@ _awaited: weakref.WeakKeyDictionary[threading.Thread, Callable[[], object]] = (
 def start_awaited(
     over: threading.Event, function: Callable[..., Any], *args: Any
 ) -> None:
-    """Starts a daemon thread that calls TensorFlow; the process's end waits for it.
+    """Start a daemon thread that calls TensorFlow; the process's end waits for it.
 
     The end sets `over` first, which asks the thread to end. A thread that comes back
     from TensorFlow while the interpreter ends would abort the process: `FATAL:
@@ -38,7 +38,7 @@ def start_awaited(
 
 
 def await_at_end(thread: threading.Thread, ask: Callable[[], object]) -> None:
-    """Makes the process's end wait for a thread of others, as for an awaited one.
+    """Make the process's end wait for a thread of others, as for an awaited one.
 
     Args:
       thread: A daemon thread that calls TensorFlow.
@@ -78,7 +78,7 @@ class ExitThreads:
             thread.start()
 
     def run(self, functions: Iterable[Callable[[], Any]], deadline: float) -> None:
-        """Calls all functions, and ends the threads; waits until `deadline` at most.
+        """Call all functions, and end the threads; wait until `deadline` at most.
 
         The deadline is one of `time.monotonic`.
         """

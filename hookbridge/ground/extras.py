@@ -29,7 +29,7 @@ NEWEST_TF_KERAS = (2, 21)
 
 
 def install(extra: str) -> str:
-    """The command that installs an extra; the quotes protect `[` from the shell.
+    """Return the command that installs an extra; the quotes protect `[` from the shell.
 
     It is right wherever hookbridge was installed from: pip keeps an installed package.
     """
@@ -37,7 +37,7 @@ def install(extra: str) -> str:
 
 
 def install_tf_keras() -> str:
-    """The command that installs tf_keras, and no other TensorFlow than there is.
+    """Return the command that installs tf_keras, and no other TensorFlow than there is.
 
     No extra can ask for the tf_keras of the TensorFlow that is installed: pip would
     take the newest one, and replace TensorFlow by the one that it requires.
@@ -50,12 +50,12 @@ def install_tf_keras() -> str:
 
 
 def is_installed(module: str) -> bool:
-    """Whether a module could be imported; it is not."""
+    """Return whether a module could be imported; it is not."""
     return importlib.util.find_spec(module) is not None
 
 
 def check(*modules: str, user: str, way_out: str = "") -> None:
-    """Raises unless all modules are installed, which are not imported.
+    """Raise unless all modules are installed, which are not imported.
 
     The message begins with `user`, names all that are missing with the commands that
     bring them, and ends with `way_out`.
@@ -67,7 +67,7 @@ def check(*modules: str, user: str, way_out: str = "") -> None:
 
 
 def absent(modules: Sequence[str]) -> str:
-    """Says that modules are not installed, and the commands that bring them."""
+    """Say that modules are not installed, and the commands that bring them."""
     names, commands = [], []
     for module in modules:
         if module == "tf_keras":
@@ -77,14 +77,14 @@ def absent(modules: Sequence[str]) -> str:
             distribution, extra = MODULES[module]
             names.append(distribution)
             commands.append(install(extra))
-    verb, what = ("are", "them") if len(names) > 1 else ("is", "it")
+    verb, pronoun = ("are", "them") if len(names) > 1 else ("is", "it")
     return (
-        f"{' and '.join(names)}, which {verb} not installed. Install {what} with "
+        f"{' and '.join(names)}, which {verb} not installed. Install {pronoun} with "
         f"{' and '.join(dict.fromkeys(commands))}."
     )
 
 
 def load(module: str, user: str, *, way_out: str = "") -> Any:
-    """Imports a module; see `check`."""
+    """Import a module; see `check`."""
     check(module, user=user, way_out=way_out)
     return importlib.import_module(module)

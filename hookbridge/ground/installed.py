@@ -22,7 +22,7 @@ KERAS = ("keras", "tf_keras")
 
 
 def tensorflow() -> tuple[int, int] | None:
-    """The installed TensorFlow's `(major, minor)`, or None if there is none."""
+    """Return the installed TensorFlow's `(major, minor)`, or None if there is none."""
     for name in TENSORFLOWS:
         try:
             return major_minor(metadata.version(name))
@@ -32,7 +32,6 @@ def tensorflow() -> tuple[int, int] | None:
 
 
 def major_minor(version: str) -> tuple[int, int]:
-    """The first two numbers of a version."""
-    match = re.match(r"(\d+)\.(\d+)", version)
-    assert match is not None
-    return int(match[1]), int(match[2])
+    """Return the first two numbers of a version."""
+    major, minor = re.findall(r"\d+", version)[:2]
+    return int(major), int(minor)

@@ -29,10 +29,10 @@ def attach(
 
     def getattr_(name: str) -> Any:
         if name not in where:
-            near = ", ".join(alike(name, where))
+            nearest = ", ".join(alike(name, where))
             raise AttributeError(
                 f"module `{package}` has no attribute `{name}`"
-                + (f"; the nearest public names: {near}" if near else "")
+                + (f"; the nearest public names: {nearest}" if nearest else "")
             )
         module = importlib.import_module(where[name])
         if name in vars(module):
@@ -40,7 +40,9 @@ def attach(
         return importlib.import_module(f"{where[name]}.{name}")
 
     def dir_() -> list[str]:
-        own = vars(importlib.import_module(package))
-        return sorted({*where, *(name for name in own if name.startswith("__"))})
+        package_names = vars(importlib.import_module(package))
+        return sorted(
+            {*where, *(name for name in package_names if name.startswith("__"))}
+        )
 
     return getattr_, dir_

@@ -49,7 +49,7 @@ class ModuleNames:
 
 
 def names_of_module(tree: ast.Module) -> ModuleNames:
-    """Reads the names of a module.
+    """Read the names of a module.
 
     Args:
       tree: its syntax tree.
@@ -69,23 +69,23 @@ def names_of_module(tree: ast.Module) -> ModuleNames:
 
 
 def _note_hidden(node: ast.AST, names: ModuleNames) -> None:
-    """Notes what one node does to the names of the module beside binding some."""
+    """Note what one node does to the names of the module beside binding some."""
     if isinstance(node, ast.Global):
         names.possible.update(node.names)
     elif isinstance(node, ast.Call):
         names.is_opaque |= _is_dynamic(node)
-        names.removes_names |= _called(node) == _REMOVING
+        names.removes_names |= called_name(node) == _REMOVING
     elif isinstance(node, ast.Attribute):
         root = getattr(node.value, "id", "")
         is_of_import = root == "sys" and node.attr in ("meta_path", "modules")
         names.adds_modules |= is_of_import
         names.is_opaque |= is_of_import or node.attr in _ENUMS
-        if isinstance(node.value, ast.Call) and _called(node.value) == "globals":
+        if isinstance(node.value, ast.Call) and called_name(node.value) == "globals":
             names.removes_names |= node.attr in ("clear", "pop")
 
 
 def bound_by(node: ast.AST) -> Iterator[str]:
-    """The names that one node binds, without the nodes below it.
+    """Yield the names that one node binds, without the nodes below it.
 
     Args:
       node: any node; a star binds no name that is known here.
@@ -108,7 +108,7 @@ def bound_by(node: ast.AST) -> Iterator[str]:
 
 
 def bound_by_statement(statement: ast.stmt) -> Iterator[str]:
-    """The names that one statement binds, without the statements in its blocks."""
+    """Yield the names that one statement binds, without those of its blocks."""
     if isinstance(statement, ast.AnnAssign) and statement.value is None:
         return  # an annotation alone
     for node in _run_at_once(statement):
@@ -116,7 +116,7 @@ def bound_by_statement(statement: ast.stmt) -> Iterator[str]:
 
 
 def _run_at_once(statement: ast.stmt) -> Iterator[ast.AST]:
-    """The nodes of one statement that run with it, in the scope around it."""
+    """Yield the nodes of one statement that run with it, in the scope around it."""
     waiting: list[tuple[ast.AST, bool]] = [(statement, False)]
     while waiting:
         node, is_inner = waiting.pop()
@@ -130,8 +130,8 @@ def _run_at_once(statement: ast.stmt) -> Iterator[ast.AST]:
         is_inner = is_inner or isinstance(node, _COMPREHENSIONS)
         below = ast.iter_child_nodes(node)
         # The name of an error is lost at the end of its handler.
-        other = (ast.stmt, ast.ExceptHandler)
-        waiting += [(one, is_inner) for one in below if not isinstance(one, other)]
+        bodies = (ast.stmt, ast.ExceptHandler)
+        waiting += [(n, is_inner) for n in below if not isinstance(n, bodies)]
 
 
 def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
@@ -151,38 +151,38 @@ def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
 
 
 def _certain(body: Sequence[ast.stmt]) -> set[str]:
-    """The names that a block binds, whichever way it takes."""
-    found: set[str] = set()
+    """Return the names that a block binds, whichever way it takes."""
+    bound: set[str] = set()
     for statement in body:
-        found |= _always_bound(statement)
-        found -= {name for one in _statements([statement]) for name in _deleted(one)}
-    return found
+        bound |= _always_bound(statement)
+        bound -= {n for inner in _statements([statement]) for n in _deleted(inner)}
+    return bound
 
 
 def _deleted(statement: ast.stmt) -> Iterator[str]:
-    """The names that a statement deletes."""
+    """Yield the names that a statement deletes."""
     if isinstance(statement, ast.Delete):
         yield from (t.id for t in statement.targets if isinstance(t, ast.Name))
 
 
 def _always_bound(statement: ast.stmt) -> set[str]:
-    """The names that one statement binds for certain, those of its blocks too."""
+    """Return the names that a statement binds for certain, with its blocks."""
     if isinstance(statement, ast.For | ast.AsyncFor | ast.While):
         return set()  # it may have no round
-    own = set(bound_by_statement(statement))
+    bound = set(bound_by_statement(statement))
     if isinstance(statement, ast.If):
-        return own | _of_every_way(statement.body, statement.orelse)
+        return bound | _of_every_way(statement.body, statement.orelse)
     if isinstance(statement, ast.With | ast.AsyncWith):
-        return own | _certain(statement.body)
+        return bound | _certain(statement.body)
     if isinstance(statement, ast.Try):
         handlers = [handler.body for handler in statement.handlers]
         tried = [*statement.body, *statement.orelse]
         return _of_every_way(tried, *handlers) | _certain(statement.finalbody)
-    return set() if isinstance(statement, ast.Match) else own
+    return set() if isinstance(statement, ast.Match) else bound
 
 
 def _of_every_way(*ways: Sequence[ast.stmt]) -> set[str]:
-    """The names that each of some blocks binds, but for those that leave."""
+    """Return the names that each of some blocks binds, but for those that leave."""
     bound = [_certain(way) for way in ways if not _leaves(way)]
     return set.intersection(*bound) if bound else set()
 
@@ -192,15 +192,15 @@ def _leaves(body: Sequence[ast.stmt]) -> bool:
 
 
 def _is_dynamic(call: ast.Call) -> bool:
-    """Whether a call may set names of the module."""
-    name = _called(call)
+    """Return whether a call may set names of the module."""
+    name = called_name(call)
     if name == "setattr":
         return not (call.args and _is_self(call.args[0]))
     return name in _DYNAMIC and not (name == "vars" and call.args)
 
 
-def _called(call: ast.Call) -> str:
-    """The last part of the name that is called."""
+def called_name(call: ast.Call) -> str:
+    """Return the last part of the name that is called: `fit` of `model.fit(...)`."""
     return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
 
 
@@ -209,7 +209,7 @@ def _is_self(node: ast.expr) -> bool:
 
 
 def _listed(body: Sequence[ast.stmt]) -> frozenset[str] | None:
-    """The names in `__all__`, if it is one list of texts in the module."""
+    """Return the names in `__all__`, if it is one list of texts in the module."""
     stores = [s for s in _statements(body) if _ALL in _targets(s)]
     if len(stores) != 1 or not isinstance(stores[0], ast.Assign):
         return None
@@ -222,10 +222,10 @@ def _listed(body: Sequence[ast.stmt]) -> frozenset[str] | None:
 
 
 def _targets(statement: ast.stmt) -> set[str]:
-    """The names that a statement assigns, or changes by a method: `__all__.append`."""
-    found = set(bound_by_statement(statement))
+    """Return the names that a statement assigns, or changes by a method."""
+    names = set(bound_by_statement(statement))
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         function = statement.value.func
         if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
-            found.add(function.value.id)
-    return found
+            names.add(function.value.id)
+    return names

@@ -9,25 +9,27 @@ _ALIKE = 0.5  # of `difflib`: `acc` and `accuracy` have 0.55
 
 
 def alike(name: str, choices: Iterable[str], limit: int = 5) -> list[str]:
-    """The known names that are like `name`, best first; none is better than a bad one.
+    """Return the known names that are like `name`, best first.
+
+    None is better than a bad one.
 
     After them come names of other scopes with the same last part, such as `a/Relu:0`
     for `b/Relu:0`.
     """
     names = sorted(set(choices))
-    near = difflib.get_close_matches(name, names, n=limit, cutoff=_ALIKE)
+    matches = difflib.get_close_matches(name, names, n=limit, cutoff=_ALIKE)
     same = [k for k in names if _last_part(k) == _last_part(name)]
-    return list(dict.fromkeys([*near, *same]))[:limit]
+    return list(dict.fromkeys([*matches, *same]))[:limit]
 
 
 def suggestion(name: str, choices: Iterable[str], limit: int = 5) -> str:
-    """The end of a sentence that names what is alike; empty if nothing is."""
-    near = ", ".join(f"`{each}`" for each in alike(name, choices, limit))
-    return f"; the nearest: {near}" if near else ""
+    """Return the end of a sentence that names what is alike; empty if nothing is."""
+    quoted = ", ".join(f"`{similar}`" for similar in alike(name, choices, limit))
+    return f"; the nearest: {quoted}" if quoted else ""
 
 
 def nearest(name: str, choices: Iterable[str], limit: int = 5) -> list[str]:
-    """The known names that are like `name`; the first few of all if none is."""
+    """Return the known names that are like `name`; the first few of all if none is."""
     names = sorted(set(choices))
     return alike(name, names, limit) or names[:limit]
 

@@ -9,30 +9,30 @@ from typing import Any
 
 
 def packaged(package: str, *names: str) -> Any:
-    """A file or folder of a package, which has `read_text` and `iterdir`.
+    """Return a file or folder of a package, which has `read_text` and `iterdir`.
 
     Args:
       package: the package's name.
       *names: the parts of the path below it.
     """
-    place: Any = resources.files(package)
+    entry: Any = resources.files(package)
     for name in names:
-        place = place / name
-    return place
+        entry = entry / name
+    return entry
 
 
 def of_wheel(package: str, name: str, *, in_checkout: str) -> Any:
-    """A file or folder that `setup.py` copies into a package of a wheel.
+    """Return a file or folder that `setup.py` copies into a package of a wheel.
 
     A checkout has it elsewhere, at `in_checkout`.
     """
-    place = packaged(package, name)
-    is_there = place.is_file() or place.is_dir()
-    return place if is_there else Path(__file__).parents[2] / in_checkout
+    entry = packaged(package, name)
+    is_there = entry.is_file() or entry.is_dir()
+    return entry if is_there else Path(__file__).parents[2] / in_checkout
 
 
 def files_below(folder: Any, suffix: str) -> Iterator[str]:
-    """The paths below a folder of `packaged` that end with a suffix."""
+    """Yield the paths below a folder of `packaged` that end with a suffix."""
     for item in folder.iterdir():
         if item.is_dir():
             yield from (f"{item.name}/{path}" for path in files_below(item, suffix))

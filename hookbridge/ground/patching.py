@@ -28,7 +28,7 @@ class InstanceMethods:
         self._before: dict[str, Any] = {}
 
     def install(self) -> bool:
-        """Puts the methods in place; False if the object has `__slots__`."""
+        """Put the methods in place; False if the object has `__slots__`."""
         for name, method in self._methods.items():
             before = _read(self._target, name)
             try:
@@ -39,7 +39,7 @@ class InstanceMethods:
         return True
 
     def remove(self) -> None:
-        """Restores what was there, except where somebody else has set a method since.
+        """Restore what was there, except where somebody else has set a method since.
 
         A method that was set on top of ours calls ours, so it stays.
         """
@@ -51,7 +51,7 @@ class InstanceMethods:
 
 @contextlib.contextmanager
 def patched(target: object, **methods: Any) -> Iterator[None]:
-    """Sets methods for as long as the context is open; see `InstanceMethods`."""
+    """Set methods for as long as the context is open; see `InstanceMethods`."""
     patches = InstanceMethods(target, methods)
     patches.install()
     try:
@@ -61,7 +61,7 @@ def patched(target: object, **methods: Any) -> Iterator[None]:
 
 
 def assign(target: object, **values: Any) -> None:
-    """Sets fields as the owner of the object does, through its own `__setattr__`.
+    """Set fields as the owner of the object does, through its own `__setattr__`.
 
     For what the owner reads and writes itself in its next steps: nothing is restored.
     """
@@ -79,7 +79,7 @@ def _read(target: object, name: str) -> Any:
 
 
 def _write(target: object, name: str, value: object) -> None:
-    """Sets or removes an attribute past the `__setattr__` of its object."""
+    """Set or remove an attribute past the `__setattr__` of its object."""
     if not hasattr(target, "__dict__"):
         if value is MISSING:
             delattr(target, name)

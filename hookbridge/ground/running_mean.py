@@ -29,7 +29,7 @@ class RunningMean:
         self._count = count
 
     def update(self, value: object, weight: Any) -> Any:
-        """Adds a value and returns the mean so far."""
+        """Add a value and return the mean so far."""
         self._total = self._total + value * weight
         self._count = self._count + weight
         return self._total / self._count if self._count else 0.0

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 @contextlib.contextmanager
 def on_sigterm(call: Callable[[], None]) -> Iterator[None]:
-    """Calls `call` on another thread at the first SIGTERM.
+    """Call `call` on another thread at the first SIGTERM.
 
     A Python handler runs only when the main thread returns from TensorFlow, and a step
     there may never end. The second SIGTERM has its usual effect. Outside the main

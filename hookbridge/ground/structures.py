@@ -34,7 +34,7 @@ class UnknownStructureError(TypeError):
 
 
 def structure_key(fetches: Any) -> Any:
-    """A hashable key: equal for equal structures of the same elements.
+    """Return a hashable key: equal for equal structures of the same elements.
 
     Elements, and mapping keys other than strings, are represented by their ids: a hook
     may be a key, and may define `__eq__`. The result is valid while those objects live.
@@ -66,7 +66,7 @@ def structure_key(fetches: Any) -> Any:
 
 
 def copy_structure(fetches: Any) -> Any:
-    """The same elements in new containers."""
+    """Return the same elements in new containers."""
     kind = type(fetches)
     if kind in _MAPPINGS:
         copied = copy.copy(fetches)
@@ -85,7 +85,7 @@ def _is_namedtuple(fetches: Any) -> bool:
 
 
 def is_empty(fetches: Any) -> bool:
-    """Whether a structure has no fetch in it."""
+    """Return whether a structure has no fetch in it."""
     if type(fetches) in _MAPPINGS:
         return all(map(is_empty, fetches.values()))
     return isinstance(fetches, (list, tuple)) and all(map(is_empty, fetches))
@@ -104,7 +104,7 @@ class RecentlyUsed:
         self._old: dict[Any, tuple[Any, Any]] = {}
 
     def get(self, key: Any) -> Any:
-        """The value of a key, or None."""
+        """Return the value of a key, or None."""
         entry = self._new.get(key)
         if entry is None:
             entry = self._old.get(key)
@@ -114,7 +114,7 @@ class RecentlyUsed:
         return entry[0]
 
     def add(self, key: Any, value: object, keep: Any = None) -> None:
-        """Remembers a value; `keep` are objects whose ids are in the key."""
+        """Remember a value; `keep` are objects whose ids are in the key."""
         if len(self._new) >= MOST and key not in self._new:
             self._old, self._new = self._new, {}
         self._new[key] = value, keep

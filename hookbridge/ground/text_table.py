@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def aligned(rows: Sequence[Sequence[str]], *, left: int) -> list[str]:
-    """A line for each row; the first `left` columns are aligned left."""
+    """Return a line for each row; the first `left` columns are aligned left."""
     widths = [max(map(len, column)) for column in zip(*filter(None, rows), strict=True)]
     return [
         "  ".join(

@@ -56,7 +56,7 @@ class ClusterConfig:
 
     @classmethod
     def of(cls, config: ClusterConfig | None) -> ClusterConfig:
-        """The cluster for the argument `config=` of a public function.
+        """Return the cluster for the argument `config=` of a public function.
 
         Args:
           config: a `ClusterConfig`; None takes `TF_CONFIG`.
@@ -74,7 +74,7 @@ class ClusterConfig:
     def from_environment(
         cls, environment: Mapping[str, str] | None = None
     ) -> ClusterConfig:
-        """Reads `TF_CONFIG`; without it, or if it is empty, the job is local.
+        """Read `TF_CONFIG`; without it, or if it is empty, the job is local.
 
         Args:
           environment: the environment variables; None takes those of the process.
@@ -90,7 +90,7 @@ class ClusterConfig:
 
     @classmethod
     def from_json(cls, text: str) -> ClusterConfig:
-        """Parses the value of `TF_CONFIG`.
+        """Parse the value of `TF_CONFIG`.
 
         Args:
           text: the value, a JSON object.
@@ -119,7 +119,7 @@ class ClusterConfig:
 
     @classmethod
     def from_resolver(cls, resolver: Any) -> ClusterConfig:
-        """Reads the cluster from one of TensorFlow's cluster resolvers.
+        """Read the cluster from one of TensorFlow's cluster resolvers.
 
         It is for jobs whose scheduler TensorFlow knows:
         `tf.distribute.cluster_resolver.SlurmClusterResolver`,
@@ -165,7 +165,7 @@ class ClusterConfig:
 
     @property
     def is_chief(self) -> bool:
-        """Whether this task initialises, saves and writes for all."""
+        """Return whether this task initialises, saves and writes for all."""
         return (self.task_type, self.task_index) == self.chief
 
     @property
@@ -178,7 +178,9 @@ class ClusterConfig:
         return cast(Task, self.task_type)
 
     def with_chief(self) -> ClusterConfig:
-        """The same cluster; if it has no chief, its first worker becomes the chief.
+        """Return the same cluster.
+
+        If it has no chief, its first worker becomes the chief.
 
         Estimator, for example, requires a task of that type.
         """
@@ -194,7 +196,7 @@ class ClusterConfig:
         return ClusterConfig(cluster, "worker", self.task_index - 1)
 
     def to_json(self) -> str:
-        """This configuration as the value of `TF_CONFIG`."""
+        """Return this configuration as the value of `TF_CONFIG`."""
         return json.dumps(
             {
                 "cluster": dict(self.cluster),
@@ -204,7 +206,7 @@ class ClusterConfig:
 
 
 def task_of(environment: Mapping[str, str] | None = None) -> Task:
-    """The task of this process, by `TF_CONFIG`.
+    """Return the task of this process, by `TF_CONFIG`.
 
     As in `tf.estimator.RunConfig`, the chief is the task `chief` or `master`, or
     worker 0 if there is neither.

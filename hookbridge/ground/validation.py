@@ -17,14 +17,14 @@ class ValidationReport(Protocol):
     """
 
     def batch_begin(self, batch: int) -> None:
-        """A batch is about to be evaluated.
+        """Note that a batch is about to be evaluated.
 
         Args:
           batch: its number, counted from 0.
         """
 
     def batch_end(self, batch: int, logs: Mapping[str, Any]) -> None:
-        """A batch was evaluated.
+        """Note that a batch was evaluated.
 
         Args:
           batch: its number, counted from 0.
@@ -48,7 +48,7 @@ class Validation(Protocol):
     """
 
     def run(self, session: Session, report: ValidationReport) -> Mapping[str, float]:
-        """Evaluates once.
+        """Evaluate once.
 
         Args:
           session: the raw `tf.compat.v1.Session` of the loop. Runs through it call

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def replacing(path: str, part: str) -> Iterator[None]:
-    """Renames the file `part`, which the block writes, to `path`.
+    """Rename the file `part`, which the block writes, to `path`.
 
     Nothing is left of a write that fails, and its error names the file.
     """

@@ -12,7 +12,6 @@ from hookbridge import errors
 from hookbridge.adapters import convert
 from hookbridge.adapters.guests import roles, written
 from hookbridge.adapters.guests.guest_record import Guest, records
-from hookbridge.adapters.multi_worker.worker_step_maker import is_of_chief
 from hookbridge.adapters.parameter_server import deferred_callback as deferred
 from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.session_loop import checks, v1_tensorboard
@@ -87,13 +86,13 @@ class Explanation(NamedTuple):
     guests: tuple[GuestReport, ...]
 
     def __str__(self) -> str:
-        refused = [each for each in self.guests if each.verdict == "refused"]
-        carried = [each for each in self.guests if each.verdict != "refused"]
+        refused = [guest for guest in self.guests if guest.verdict == "refused"]
+        carried = [guest for guest in self.guests if guest.verdict != "refused"]
         if not self.guests:
             return f"{HOSTS[self.host]}: no guests"
         verdict = f"{len(refused)} of {len(self.guests)} guests refused"
         if not refused:
-            verdict = f"all guests are carried ({len(carried)})"
+            verdict = f"all guests work ({len(carried)})"
         lines = [f"{HOSTS[self.host]}: {verdict}"]
         for guest in refused:
             lines += [
@@ -109,7 +108,7 @@ class Explanation(NamedTuple):
         return "\n".join([*lines, more])
 
     def details(self) -> str:
-        """The events of each guest with where they come from, its role and its cost."""
+        """Return the events of each guest, where they come from, its role and cost."""
         lines = [f"Host: {HOSTS[self.host]}"]
         for guest in self.guests:
             lines += ["", f"{guest.name} ({guest.kind}): {guest.verdict}"]
@@ -132,7 +131,7 @@ class Explanation(NamedTuple):
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        """The report as plain dicts and lists, for `json.dump`."""
+        """Return the report as plain dicts and lists, for `json.dump`."""
         return {
             "host": self.host,
             "guests": [
@@ -143,7 +142,7 @@ class Explanation(NamedTuple):
 
 
 def explain(items: object, host: Host = "session") -> Explanation:
-    """Tells what a host would deliver to each guest, without running anything.
+    """Tell what a host would deliver to each guest, without running anything.
 
     Args:
       items: one hook or callback, or a list of them, of any Keras flavour.
@@ -162,8 +161,8 @@ def explain(items: object, host: Host = "session") -> Explanation:
 
 
 def _explain_one(guest: Guest, host: Host, guests: list[Guest]) -> GuestReport:
-    """Whether a loop refuses a guest, runs it natively or wraps it, and its events."""
-    callbacks = [each.item for each in guests if each.kind == "callback"]
+    """Report whether a loop refuses a guest, runs it or wraps it, and its events."""
+    callbacks = [g.item for g in guests if g.kind == "callback"]
     kind, name = guest.kind, guest.name
     role = guest.role if host == "session" else guest.role_in_fit
     runs_on = _where_it_runs(guest, role, host)
@@ -179,22 +178,24 @@ def _explain_one(guest: Guest, host: Host, guests: list[Guest]) -> GuestReport:
     is_wrapped = is_late or (is_native and guest.is_foreign)
     verdict: Verdict = "native" if is_native and not is_wrapped else "wrapped"
     cost = _cost(kind, host, [row.event for row in rows])
-    lost = _lost_at_restart(guest)
-    return GuestReport(name, kind, verdict, "", tuple(rows), role, runs_on, cost, lost)
+    lost_state = _lost_at_restart(guest)
+    return GuestReport(
+        name, kind, verdict, "", tuple(rows), role, runs_on, cost, lost_state
+    )
 
 
 def _lost_at_restart(guest: Guest) -> str:
-    """What a restart loses of what a guest wrote; empty if nothing is known."""
+    """Return what a restart loses of what a guest wrote; empty if nothing is known."""
     if guest.stock.makes_folder != "never" or guest.item.append:
         return ""
     return f"it overwrites `{guest.item.filename}`; `append=True` adds to it"
 
 
 def _where_it_runs(guest: Guest, role: roles.Role, host: Host) -> str:
-    """The processes that call a guest of this role."""
+    """Return the processes that call a guest of this role."""
     if host == "parameter_server" and role != "evaluator":
         return "the coordinator"
-    if host == "fit" and is_of_chief(guest):
+    if host == "fit" and guest.is_of_chief:
         return f"{roles.MEANING[role]}; under `MultiWorkerMirroredStrategy`, the chief"
     return roles.MEANING[role]
 
@@ -202,10 +203,10 @@ def _where_it_runs(guest: Guest, role: roles.Role, host: Host) -> str:
 def _events(
     guest: Guest, callbacks: list[Any], is_native: bool, is_late: bool
 ) -> list[EventReport]:
-    """The events that a guest overrides, and when each of them comes."""
+    """Return the events that a guest overrides, and when each of them comes."""
     rows = []
-    beside = callbacks if guest.kind == "callback" else []
-    for event in lifecycle.overridden(guest.item, guest.kind, beside):
+    in_list = callbacks if guest.kind == "callback" else []
+    for event in lifecycle.overridden(guest.item, guest.kind, in_list):
         facts = lifecycle.EVENTS[event]
         when = facts.native if is_native else facts.bridged
         if is_late and event in _LATE:
@@ -215,7 +216,7 @@ def _events(
 
 
 def _cost(kind: lifecycle.Kind, host: Host, events: list[str]) -> str:
-    """What a guest adds to each step, by the events that it gets."""
+    """Return what a guest adds to each step, by the events that it gets."""
     by_batch = any("batch" in event for event in events)
     by_run = "before_run" in events or "after_run" in events
     if kind == "hook":

@@ -24,7 +24,7 @@ WAITING = "TensorFlow"
 
 
 def profile(guests: Any) -> Profile:
-    """Counts the calls and the time of guests, from now on until `stop`.
+    """Count the calls and the time of guests, from now on until `stop`.
 
         with hb.profile(guests) as profile:
             model.fit(x, y, callbacks=hb.as_callbacks(guests))
@@ -66,14 +66,14 @@ class Profile:
         self._cover_runs()
         for item in kinds.flatten(guests):
             guest = record_of(item)
-            if not any(guest.item is each.item for each in self._guests):
+            if not any(guest.item is known.item for known in self._guests):
                 self._add(guest)
             if isinstance(item, Wrapper):
                 self.wrapped(item)
 
     def _add(self, guest: Guest) -> None:
         self._guests.append(guest)
-        number = [each.name for each in self._guests].count(guest.name)
+        number = [known.name for known in self._guests].count(guest.name)
         row = guest.name if number == 1 else f"{guest.name} {number}"
         self._cover(guest.item, row, lifecycle.overridden(guest.item, guest.kind))
         watchers.watch(guest.item, self)
@@ -86,15 +86,15 @@ class Profile:
         self._set(target, **timed)
 
     def _set(self, target: object, **methods: Callable[..., Any]) -> InstanceMethods:
-        """Sets methods until `stop`."""
+        """Set methods until `stop`."""
         covered = InstanceMethods(target, methods)
         covered.install()
         self._covered.append(covered)
         return covered
 
     def _note_followed(self, other: Any) -> bool:
-        """Whether an object is already followed; adds it if not."""
-        is_followed = any(other is each for each in self._followed)
+        """Return whether an object is already followed; adds it if not."""
+        is_followed = any(other is followed for followed in self._followed)
         if not is_followed:
             self._followed.append(other)
         return is_followed
@@ -102,7 +102,7 @@ class Profile:
     def _timed(
         self, method: Callable[..., Any], row: str, event: str, source: int = 0
     ) -> Callable[..., Any]:
-        """The method with a clock around each call, for a row and an event."""
+        """Return the method with a clock around each call, for a row and an event."""
         enter, leave = self.timings.enter, self.timings.leave
 
         @functools.wraps(method)
@@ -118,7 +118,7 @@ class Profile:
     # --- the bridge ----------------------------------------------------------------
 
     def _cover_runs(self) -> None:
-        """Takes the runs that the bridge asks a session for out of its own work."""
+        """Take the runs that the bridge asks a session for out of its own work."""
         session = tf.compat.v1.Session
         run, waiting = session.run, self._timed(session.run, WAITING, "run")
 
@@ -162,7 +162,7 @@ class Profile:
     # --- use -----------------------------------------------------------------------
 
     def stop(self) -> None:
-        """Removes the profile from the guests; its numbers stay."""
+        """Remove the profile from the guests; its numbers stay."""
         while self._covered:
             self._covered.pop().remove()
         for guest in self._guests:
@@ -179,18 +179,18 @@ class Profile:
         return as_table(self.timings.as_dict())
 
     def to_json(self, path: Any = None) -> str:
-        """The table as JSON; written to a file too if `path` is given."""
+        """Return the table as JSON; written to a file too if `path` is given."""
         text = json.dumps(self.timings.as_dict(), indent=1)
         if path is not None:
             _write(path, text)
         return text
 
     def to_chrome_trace(self, path: Any) -> None:
-        """Writes each call for `chrome://tracing` and Perfetto."""
+        """Write each call for `chrome://tracing` and Perfetto."""
         _write(path, json.dumps(self.timings.as_chrome_trace()))
 
     def save(self, log_dir: Any) -> None:
-        """Writes both files beside TensorBoard's logs."""
+        """Write both files beside TensorBoard's logs."""
         self.to_json(Path(log_dir) / "guests.profile.json")
         self.to_chrome_trace(Path(log_dir) / "guests.trace.json")
 

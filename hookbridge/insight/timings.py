@@ -81,7 +81,7 @@ class Timings:
         self._start = self._end = clock()  # of the profile, of its last call
 
     def enter(self, guest: str = "") -> None:
-        """A call begins, of a row or of none."""
+        """Note that a call begins, of a row or of none."""
         self._open.calls.append(_Call(guest, self._clock()))
 
     @property
@@ -91,7 +91,7 @@ class Timings:
         return calls[-1].guest if calls else ""
 
     def leave(self, guest: str, event: str, source: int = 0) -> None:
-        """The last call that began ends; one without an event is in no row."""
+        """End the last call that began; one without an event is in no row."""
         now = self._end = self._clock()
         calls = self._open.calls
         call = calls.pop()
@@ -130,7 +130,7 @@ class Timings:
         return (steps.last - steps.second) / (steps.number - 2)
 
     def _best(self) -> _Steps:
-        """The steps of the object that saw most, by the first event of `_OF_STEP`."""
+        """Return the steps of the object that saw most of an event of `_OF_STEP`."""
         for wanted in _OF_STEP:
             matching = [s for (event, _), s in self._steps.items() if event == wanted]
             if matching:
@@ -158,7 +158,7 @@ class Timings:
     # --- forms ---------------------------------------------------------------------
 
     def as_dict(self) -> dict[str, Any]:
-        """The rows and the steps, ready for JSON."""
+        """Return the rows and the steps, ready for JSON."""
         return {
             "steps": self.steps,
             "step_seconds": self.step_seconds,
@@ -166,7 +166,7 @@ class Timings:
         }
 
     def as_chrome_trace(self) -> dict[str, Any]:
-        """The calls as a trace, ready for JSON: a line for each guest."""
+        """Return the calls as a trace, ready for JSON: a line for each guest."""
         guests = list(dict.fromkeys(call[0] for call in self._calls))
         lines = {
             guest: {"pid": os.getpid(), "tid": number}
@@ -194,7 +194,7 @@ class Cost(NamedTuple):
 
 
 def costs(profile: Mapping[str, Any], most: int | None = None) -> list[Cost]:
-    """The first calls of all events as one row, then at most `most` events.
+    """Return the first calls of all events as one row, then at most `most` events.
 
     `profile` is `Timings.as_dict()`. First calls build graphs, so they are in no share
     of the steps: an event that came more than once has the numbers of its later calls,

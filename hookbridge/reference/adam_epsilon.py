@@ -33,42 +33,42 @@ class EpsilonCause(NamedTuple):
 
 
 def epsilon_of(rules: UpdateRules) -> EpsilonCause | None:
-    """The epsilon that explains the port's moves; None if none does."""
+    """Return the epsilon that explains the port's moves; None if none does."""
     rule = rules.rule
     if rule.kind != "adam":
         return None
-    found = [
-        Cause("epsilon", _text(rule, other), rules.explained(other), parameters)
-        for other, parameters in _candidates(rules)
+    causes = [
+        Cause("epsilon", _text(rule, candidate), rules.explained(candidate), parameters)
+        for candidate, parameters in _candidates(rules)
     ]
-    others = [other for other, _ in _candidates(rules)]
+    candidates = [candidate for candidate, _ in _candidates(rules)]
     # The reference's own number comes first; a fitted one has to be better.
     best = max(
-        range(len(found)),
-        key=lambda n: (found[n].explains or 0.0) - 0.01 * found[n].parameters,
+        range(len(causes)),
+        key=lambda n: (causes[n].explains or 0.0) - 0.01 * causes[n].parameters,
     )
-    cause, other = found[best], others[best]
+    cause, fitted_rule = causes[best], candidates[best]
     if (cause.explains or 0.0) < LEAST:
         return None
-    numbers = rule.epsilon, other.epsilon
+    numbers = rule.epsilon, fitted_rule.epsilon
     return EpsilonCause(cause, max(numbers) <= _DEFAULT, rules.size)
 
 
 def _candidates(rules: UpdateRules) -> Iterator[tuple[Rule, int]]:
-    """Rules with another epsilon, and how many numbers were fitted."""
+    """Yield rules with another epsilon, and how many numbers were fitted."""
     rule = rules.rule
     yield replace(rule, epsilon_last=True), 0
     # Those of frameworks, and others that people choose.
     for power in range(-10, 0):
         epsilon = 10.0**power
-        for last in (False, True):
+        for is_last in (False, True):
             if not is_near(epsilon, rule.epsilon):
                 parameters = 0 if epsilon <= _DEFAULT else 1
-                other = replace(rule, epsilon=epsilon, epsilon_last=last)
-                yield other, parameters
-    for last in (False, True):
+                changed = replace(rule, epsilon=epsilon, epsilon_last=is_last)
+                yield changed, parameters
+    for is_last in (False, True):
 
-        def make(value: float, last: bool = last) -> Rule:
+        def make(value: float, last: bool = is_last) -> Rule:
             return replace(rule, epsilon=math.exp(value), epsilon_last=last)
 
         best, _ = rules.fitted(make, np.log(np.geomspace(1e-10, 10, 80)))

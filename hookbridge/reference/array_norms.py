@@ -8,18 +8,18 @@ import numpy as np
 
 
 def wide(value: Any) -> Any:
-    """An array of numbers as float64, or as complex128 if it is complex."""
+    """Return an array of numbers as float64, or as complex128 if it is complex."""
     array = np.asarray(value)
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
 def norm(value: Any) -> float:
-    """The square root of the sum of squares, in float64."""
+    """Return the square root of the sum of squares, in float64."""
     return float(np.linalg.norm(wide(value).ravel()))
 
 
 def plain(value: Any) -> Any:
-    """An array of a type that NumPy itself has; texts become bytes."""
+    """Return an array of a type that NumPy itself has; texts become bytes."""
     array = np.asarray(value)
     if array.dtype == object:
         return array.astype(np.bytes_)
@@ -28,6 +28,6 @@ def plain(value: Any) -> Any:
 
 
 def norm_of_change(after: Any, before: Any) -> float:
-    """The norm of what an array has changed by."""
+    """Return the norm of what an array has changed by."""
     with np.errstate(invalid="ignore"):  # infinite less infinite is NaN
         return norm(wide(after) - wide(before))

@@ -42,25 +42,27 @@ class Cause:
 
 
 def ranked(causes: Iterable[Cause]) -> list[Cause]:
-    """The causes that explain enough, those that explain most first.
+    """Return the causes that explain enough, those that explain most first.
 
     Facts come last. Two causes whose parts differ by less than half a percent explain
     as much; then the one with fewer fitted numbers is first.
     """
     enough = [c for c in causes if c.explains is None or c.explains >= LEAST]
-    best = {c.name: c for c in sorted(enough, key=lambda c: c.explains or 0.0)}
 
     def order(cause: Cause) -> tuple[float, int, float]:
         part = 0.0 if cause.explains is None else cause.explains
         return (-round(part * 200) / 200, cause.parameters, -part)
 
-    # Of each kind the one that explains most, and every fact.
-    kept = [c for c in enough if c.explains is None or c is best[c.name]]
-    return sorted(kept, key=order)
+    # Of each kind the one that explains most, the first of equals, and every fact.
+    best: dict[str, Cause] = {}
+    for cause in sorted(enough, key=order):
+        best.setdefault(cause.name, cause)
+    best_of_kind = [c for c in enough if c.explains is None or c is best[c.name]]
+    return sorted(best_of_kind, key=order)
 
 
 def explained(difference: Any, residual: Any) -> float:
-    """The part of a difference that is not in the residual, from 0 to 1."""
+    """Return the part of a difference that is not in the residual, from 0 to 1."""
     size = norm(difference)
     if not size or not math.isfinite(size):
         return 0.0
@@ -69,10 +71,10 @@ def explained(difference: Any, residual: Any) -> float:
 
 
 def is_near(number: float, other: float, part: float = 1e-3) -> bool:
-    """Whether a number is another one, but for rounding."""
+    """Return whether a number is another one, but for rounding."""
     return math.isclose(number, other, rel_tol=part)
 
 
 def flat(arrays: Iterable[Any]) -> Any:
-    """Arrays as one vector."""
-    return np.concatenate([np.zeros(0), *(np.ravel(each) for each in arrays)])
+    """Return arrays as one vector."""
+    return np.concatenate([np.zeros(0), *(np.ravel(array) for array in arrays)])

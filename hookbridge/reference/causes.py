@@ -40,7 +40,7 @@ class DifferenceCauses(NamedTuple):
 
 
 def explanation_of(pairing: Pairing, first: Measure) -> DifferenceCauses:
-    """Tries every cause that a difference of this layer may have."""
+    """Try every cause that a difference of this layer may have."""
     if first.layer == "update":
         return _of_update(pairing, first)
     by_layer: dict[str, Callable[[Pairing, Measure], Iterator[Cause]]] = {
@@ -60,7 +60,7 @@ def explanation_of(pairing: Pairing, first: Measure) -> DifferenceCauses:
 
 
 def _with_decay(pairing: Pairing, l2: Cause) -> Cause:
-    """The cause that it is where the optimizer has what the loss lacks."""
+    """Return the cause that it is where the optimizer has what the loss lacks."""
     decay = decay_instead(pairing)
     if decay is None:
         return l2
@@ -68,7 +68,7 @@ def _with_decay(pairing: Pairing, l2: Cause) -> Cause:
 
 
 def _forward(pairing: Pairing, first: Measure) -> Iterator[Cause]:
-    """What may have made losses or gradients differ."""
+    """Yield what may have made losses or gradients differ."""
     yield from _left_out(pairing)
     evidence = StepEvidence(pairing, first.step)
     yield from loss_causes(evidence)
@@ -77,7 +77,7 @@ def _forward(pairing: Pairing, first: Measure) -> Iterator[Cause]:
 
 
 def _left_out(pairing: Pairing) -> Iterator[Cause]:
-    """Weights and parts of the batch that one of the two does not have."""
+    """Yield weights and parts of the batch that one of the two does not have."""
     for who, names in pairing.alone().items():
         if names:
             text = f"{', '.join(names)}: in the {who} alone, a layer or a bias"
@@ -88,7 +88,7 @@ def _left_out(pairing: Pairing) -> Iterator[Cause]:
 
 
 def _of_update(pairing: Pairing, first: Measure) -> DifferenceCauses:
-    """What moves weights in another way, after the same gradients."""
+    """Return what moves weights in another way, after the same gradients."""
     facts = [*_not_finite(pairing, first), *rate_causes(pairing, first)]
     facts += _facts_of_update(pairing, first)
     if facts:
@@ -97,17 +97,17 @@ def _of_update(pairing: Pairing, first: Measure) -> DifferenceCauses:
     rules = rules_of(pairing, first.step)
     if rules is None:
         return DifferenceCauses(unknown)
-    found = ranked([*update_causes(rules), *unknown])
+    causes = ranked([*update_causes(rules), *unknown])
     epsilon = epsilon_of(rules)
     if epsilon is not None:
-        found = ranked([*found, epsilon.cause])
-        if found[0] != epsilon.cause:
+        causes = ranked([*causes, epsilon.cause])
+        if causes[0] != epsilon.cause:
             epsilon = None
-    return DifferenceCauses(found, epsilon)
+    return DifferenceCauses(causes, epsilon)
 
 
 def _facts_of_update(pairing: Pairing, first: Measure) -> Iterator[Cause]:
-    """Causes that the recordings state: settings, and what concerns one variable."""
+    """Yield causes that the recordings state: settings, and of one variable."""
     for name, a, b in pairing.settings():
         if name == first.name:
             text = f"{name} is {a:.6g} in the reference and {b:.6g} in the port"
@@ -130,7 +130,7 @@ def _facts_of_update(pairing: Pairing, first: Measure) -> Iterator[Cause]:
 
 
 def _not_recorded(pairing: Pairing, first: Measure) -> Iterator[Cause]:
-    """Gradients of the variable that are not recorded, and may be the cause."""
+    """Yield gradients of the variable that are not recorded, and may be the cause."""
     names = first.name, pairing.variables.pairs[first.name]
     for recording, name, who in zip(
         (pairing.reference, pairing.port), names, ("reference", "port"), strict=True
@@ -141,30 +141,30 @@ def _not_recorded(pairing: Pairing, first: Measure) -> Iterator[Cause]:
 
 
 def _not_finite(pairing: Pairing, first: Measure) -> Iterator[Cause]:
-    """What is NaN or infinite in one of the two, or in another way."""
+    """Yield what is NaN or infinite in one of the two, or in another way."""
     kinds = [_kind_of(value) for value in _compared(pairing, first)]
     if kinds[0] == kinds[1]:
         return
-    what = f"numbers of `{first.name}` that are"
+    subject = f"numbers of `{first.name}` that are"
     if first.layer == "forward":
-        what = "a loss that is"
-    text = f"{what} not finite: {kinds[0]} in the reference, {kinds[1]} in the port"
+        subject = "a loss that is"
+    text = f"{subject} not finite: {kinds[0]} in the reference, {kinds[1]} in the port"
     yield Cause("not finite", text)
 
 
 def _compared(pairing: Pairing, first: Measure) -> list[Any]:
-    """The two values of a difference; `()` for one that is not recorded."""
-    found: list[Any] = []
-    for place, recording in enumerate((pairing.reference, pairing.port)):
+    """Return the two values of a difference; `()` for one that is not recorded."""
+    values: list[Any] = []
+    for index, recording in enumerate((pairing.reference, pairing.port)):
         step = recording.steps[first.step - 1]
         parts = pairing.batch if first.layer == "data" else pairing.variables
-        name = parts.pairs.get(first.name, first.name) if place else first.name
-        found.append(_values(recording, step, first.layer).get(name, ()))
-    return found
+        name = parts.pairs.get(first.name, first.name) if index else first.name
+        values.append(_values(recording, step, first.layer).get(name, ()))
+    return values
 
 
 def _values(recording: Recording, step: RecordedStep, layer: str) -> Mapping[str, Any]:
-    """What a recording has of a layer in a step, by name."""
+    """Return what a recording has of a layer in a step, by name."""
     if layer == "data":
         return step.arrays("batch")
     if layer == "initial weights":

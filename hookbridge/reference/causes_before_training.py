@@ -15,10 +15,10 @@ from hookbridge.reference.rearrangements import rearrangements
 
 
 def data_causes(pairing: Pairing, first: Measure) -> Iterator[Cause]:
-    """What made two batches differ."""
-    mine = pairing.reference.steps[first.step - 1].arrays("batch")
-    other = pairing.port.steps[first.step - 1].arrays("batch")
-    a, b = mine[first.name], other[pairing.batch.pairs[first.name]]
+    """Yield what made two batches differ."""
+    reference_batch = pairing.reference.steps[first.step - 1].arrays("batch")
+    port_batch = pairing.port.steps[first.step - 1].arrays("batch")
+    a, b = reference_batch[first.name], port_batch[pairing.batch.pairs[first.name]]
     if a.shape != b.shape:
         text = f"another shape: {list(a.shape)} in the reference, {list(b.shape)} in "
         yield Cause("shape", f"{text}the port")
@@ -36,7 +36,7 @@ def data_causes(pairing: Pairing, first: Measure) -> Iterator[Cause]:
 
 
 def _changed(name: str, a: Any, b: Any) -> Iterator[tuple[str, str, Any, int]]:
-    """What one array may have become: `(name, text, array, fitted numbers)`."""
+    """Yield what one array may have become: `(name, text, array, fitted numbers)`."""
     for shift in (1, -1):
         if len(a) > 3:
             rolled = np.roll(a, shift, axis=0)
@@ -66,7 +66,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def initial_causes(pairing: Pairing, first: Measure) -> Iterator[Cause]:
-    """What made two initial weights differ."""
+    """Yield what made two initial weights differ."""
     a = wide(pairing.reference.initial[first.name])
     b = wide(pairing.port.initial[pairing.variables.pairs[first.name]])
     for way in rearrangements(a, b):

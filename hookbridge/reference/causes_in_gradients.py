@@ -14,7 +14,7 @@ from hookbridge.reference.rearrangements import rearrangements
 
 
 def gradient_causes(evidence: StepEvidence) -> Iterator[Cause]:
-    """What explains gradients that differ, where the losses are the same."""
+    """Yield what explains gradients that differ, where the losses are the same."""
     if evidence.losses is not None and not is_near(*evidence.losses, 1e-4):
         return
     far = {

@@ -18,7 +18,7 @@ _SMALL = 0.02
 
 
 def loss_causes(evidence: StepEvidence) -> Iterator[Cause]:
-    """A factor of the loss, l2, and both."""
+    """Yield a factor of the loss, l2, and both."""
     if not evidence.gradients:
         yield from _factor_of_losses(evidence)
         return
@@ -49,23 +49,23 @@ def _factor(evidence: StepEvidence) -> Iterator[Cause]:
     predicted = {n: factor * p.reference for n, p in evidence.gradients.items()}
     loss = None if evidence.losses is None else evidence.losses[0]
     product = product_of_dimensions(factor, evidence.batch)
-    for what, of_port in (
+    for scaled, of_port in (
         ("the loss and all gradients", None if loss is None else factor * loss),
         ("all gradients, but not the loss,", loss),
     ):
         part = evidence.explained(predicted, of_port)
         if product:
-            yield Cause("sum for mean", _sum_text(factor, product, what), part, 1)
+            yield Cause("sum for mean", _sum_text(factor, product, scaled), part, 1)
         elif factor < 0:
-            text = f"{what} are {factor:.5g} times as large: another sign"
+            text = f"{scaled} are {factor:.5g} times as large: another sign"
             yield Cause("factor", text, part, 1)
         else:
-            text = f"{what} are {factor:.5g} times as large in the port"
+            text = f"{scaled} are {factor:.5g} times as large in the port"
             yield Cause("factor", text, part, 1)
 
 
 def _l2(evidence: StepEvidence) -> Iterator[Cause]:
-    """A share of each weight in its gradient, in one of the two only."""
+    """Yield a share of each weight in its gradient, in one of the two only."""
     shares = {
         name: _share(p.port - p.reference, p.weight)
         for name, p in evidence.gradients.items()
@@ -93,7 +93,7 @@ def _l2(evidence: StepEvidence) -> Iterator[Cause]:
 
 
 def _factor_without_l2(evidence: StepEvidence) -> Iterator[Cause]:
-    """A factor of the loss without its l2 term, which both have."""
+    """Yield a factor of the loss without its l2 term, which both have."""
     factor = _factor_beyond_weights(evidence)
     product = product_of_dimensions(factor, evidence.batch)
     if not product:
@@ -116,17 +116,20 @@ def _factor_without_l2(evidence: StepEvidence) -> Iterator[Cause]:
     if evidence.losses is not None:
         loss = factor * (evidence.losses[0] - term) + term
     part = evidence.explained(predicted, loss)
-    what = "the loss without its l2 term, and its gradients,"
-    yield Cause("sum for mean", _sum_text(factor, product, what), part, 2)
+    scaled = "the loss without its l2 term, and its gradients,"
+    yield Cause("sum for mean", _sum_text(factor, product, scaled), part, 2)
 
 
 def _factor_beyond_weights(evidence: StepEvidence) -> float:
-    """The factor of what is in the gradients but a share of the weights; else 0."""
+    """Return the factor of what is in the gradients but a share of the weights.
+
+    Else 0.
+    """
     above = below = 0.0
     for p in evidence.gradients.values():
-        mine, other = _without(p.reference, p.weight), _without(p.port, p.weight)
-        above += _dot(mine, other) / p.size**2
-        below += _dot(mine, mine) / p.size**2
+        reference, port = _without(p.reference, p.weight), _without(p.port, p.weight)
+        above += _dot(reference, port) / p.size**2
+        below += _dot(reference, reference) / p.size**2
     return above / below if below else 0.0
 
 
@@ -139,12 +142,12 @@ def l2_text(shares: Mapping[str, float], every: list[str]) -> str:
         more = "more" if share > 0 else "less"
         lines.append(f"{abs(share):.3g} times {of} {more}")
     text = f"l2: the gradients of the port have {' and '.join(lines)}"
-    others = [name for name in every if name not in shares]
-    return f"{text}; the other variables match" if others else text
+    matching = [name for name in every if name not in shares]
+    return f"{text}; the other variables match" if matching else text
 
 
 def product_of_dimensions(factor: float, batch: Mapping[str, Any]) -> tuple[int, ...]:
-    """The dimensions of a batch whose product a factor, or its inverse, is."""
+    """Return the dimensions of a batch whose product a factor, or its inverse, is."""
     if not factor or not math.isfinite(factor) or factor < 0:
         return ()
     size = max(factor, 1 / factor)
@@ -177,7 +180,7 @@ def _dot(a: Any, b: Any) -> float:
 
 
 def _share(difference: Any, weight: Any) -> float:
-    """How much of a weight is in a difference, by least squares."""
+    """Return how much of a weight is in a difference, by least squares."""
     size = _dot(weight, weight)
     return _dot(weight, difference) / size if size else 0.0
 
@@ -187,18 +190,18 @@ def _without(gradient: Any, weight: Any) -> Any:
 
 
 def _large(shares: Mapping[str, float]) -> dict[str, float]:
-    """The shares that are more than rounding."""
+    """Return the shares that are more than rounding."""
     most = max(map(abs, shares.values()), default=0.0)
     return {n: s for n, s in shares.items() if abs(s) > _SMALL * most}
 
 
 def _rounded(shares: Mapping[str, float]) -> dict[str, float]:
-    """Shares of two digits, so that equal ones are equal."""
+    """Return shares of two digits, so that equal ones are equal."""
     return {name: float(f"{share:.2g}") for name, share in shares.items()}
 
 
 def _grouped(shares: Mapping[str, float]) -> dict[float, list[str]]:
-    found: dict[float, list[str]] = {}
+    groups: dict[float, list[str]] = {}
     for name, share in shares.items():
-        found.setdefault(share, []).append(name)
-    return found
+        groups.setdefault(share, []).append(name)
+    return groups

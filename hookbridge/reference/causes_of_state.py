@@ -22,7 +22,7 @@ class _Moved(NamedTuple):
 
 
 def state_causes(pairing: Pairing, first: Measure) -> Iterator[Cause]:
-    """What made moving averages, or the global step, differ."""
+    """Yield what made moving averages, or the global step, differ."""
     if pairing.reference.variables[first.name]["kind"] == "counter":
         yield from _counter(pairing, first)
         return
@@ -46,31 +46,31 @@ def _counter(pairing: Pairing, first: Measure) -> Iterator[Cause]:
 
 
 def _moved(pairing: Pairing, number: int) -> Iterator[tuple[str, _Moved]]:
-    """The moving averages around a step that both have whole."""
+    """Yield the moving averages around a step that both have whole."""
     after = [r.steps[number - 1] for r in (pairing.reference, pairing.port)]
     values = [step.arrays("variables") for step in after]
     before = pairing.reference.initial
     if number > 1:
         before = pairing.reference.steps[number - 2].arrays("variables")
-    for name, other in pairing.variables.pairs.items():
+    for name, partner in pairing.variables.pairs.items():
         is_state = pairing.reference.variables[name]["kind"] == "state"
-        if is_state and name in before and name in values[0] and other in values[1]:
-            found = (before[name], values[0][name], values[1][other])
-            if len({np.shape(each) for each in found}) == 1:
-                yield name, _Moved(*map(wide, found))
+        if is_state and name in before and name in values[0] and partner in values[1]:
+            course = (before[name], values[0][name], values[1][partner])
+            if len({np.shape(value) for value in course}) == 1:
+                yield name, _Moved(*map(wide, course))
 
 
 def _not_moved(moved: dict[str, _Moved]) -> Iterator[Cause]:
-    """Moving averages that the port leaves as they were."""
+    """Yield moving averages that the port leaves as they were."""
     still = [n for n, m in moved.items() if np.array_equal(m.port, m.before)]
     if still:
-        what = "no moving average moves" if len(still) == len(moved) else "unmoved: "
+        verdict = "no moving average moves" if len(still) == len(moved) else "unmoved: "
         names = "" if len(still) == len(moved) else ", ".join(still)
         part = _explained(moved, {name: moved[name].before for name in still})
         yield Cause(
             "moving averages",
-            f"{what}{names} in the port: they are not updated, or BatchNormalization "
-            "does not train",
+            f"{verdict}{names} in the port: they are not updated, or "
+            "BatchNormalization does not train",
             part,
         )
 
@@ -100,7 +100,7 @@ def _momentum(moved: dict[str, _Moved]) -> Iterator[Cause]:
 
 
 def _sample_variance(moved: dict[str, _Moved]) -> Iterator[Cause]:
-    """Variances of a sample, which are n / (n - 1) times as large.
+    """Yield variances of a sample, which are n / (n - 1) times as large.
 
     With the momentum `a` a moving average after a step is `a * before`, and the rest
     is the batch's. So the difference is that rest, divided by `n - 1` where the port
@@ -123,18 +123,18 @@ def _sample_variance(moved: dict[str, _Moved]) -> Iterator[Cause]:
     if not shares or min(shares) * max(shares) <= 0 or max(map(abs, shares)) > 1:
         return
     n = round(1 + 1 / shares[0] if shares[0] > 0 else -1 / shares[0])
-    who, other = ("port", "reference") if shares[0] > 0 else ("reference", "port")
+    who, peer = ("port", "reference") if shares[0] > 0 else ("reference", "port")
     yield Cause(
         "unbiased variance",
         f"the moving variance of the {who} is of a sample, n / (n - 1) with n = {n}; "
-        f"the {other} divides by n",
+        f"the {peer} divides by n",
         _explained(moved, predicted),
         2,
     )
 
 
 def _explained(moved: dict[str, _Moved], predicted: dict[str, Any]) -> float:
-    """The part of the difference that predicted averages of the port explain."""
+    """Return the part of the difference that predicted averages of the port explain."""
 
     def scaled(name: str, value: Any) -> Any:
         m = moved[name]

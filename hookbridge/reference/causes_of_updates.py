@@ -31,14 +31,14 @@ class UpdateRules:
         self.predicted: Any = rule.moves(updates.port)
 
     def explained(self, rule: Rule) -> float:
-        """The part of the difference that another rule in the port explains."""
+        """Return the part of the difference that another rule in the port explains."""
         scaled = self._scaled
         moves = self.updates.port.moves
         difference = scaled(moves - self.predicted)
         return explained(difference, scaled(moves - rule.moves(self.updates.port)))
 
     def fitted(self, make: Make, values: Any) -> tuple[float, float]:
-        """The number with which a rule explains most, and how much that is.
+        """Return the number with which a rule explains most, and how much that is.
 
         Args:
           make: makes a rule of a number.
@@ -52,9 +52,9 @@ class UpdateRules:
             first, second = (self.explained(make(value)) for value in inner)
             low, high = (low, inner[1]) if first >= second else (inner[0], high)
         middle = (low + high) / 2
-        found = self.explained(make(middle))
+        in_middle = self.explained(make(middle))
         at_end = parts[best]
-        return (middle, found) if found >= at_end else (values[best], at_end)
+        return (middle, in_middle) if in_middle >= at_end else (values[best], at_end)
 
     @property
     def size(self) -> float:
@@ -67,10 +67,13 @@ class UpdateRules:
 
 
 def rules_of(pairing: Pairing, until: int) -> UpdateRules | None:
-    """The reference's rule and the port's moves; None if no rule predicts the first."""
+    """Return the reference's rule and the port's moves.
+
+    None if no rule predicts the first.
+    """
     updates = updates_of(pairing, until)
-    found = pairing.reference.header.get("optimizer") or []
-    if updates is None or len(found) != 1:
+    optimizers = pairing.reference.header.get("optimizer") or []
+    if updates is None or len(optimizers) != 1:
         return None
     kinds = pairing.reference.variables
     slots = {
@@ -81,7 +84,7 @@ def rules_of(pairing: Pairing, until: int) -> UpdateRules | None:
     clipped = _clipping_of_reference(updates, pairing)
     rules = [
         replace(rule, clip=clip, limit=limit)
-        for rule in declared(found[0], slots)
+        for rule in declared(optimizers[0], slots)
         for clip, limit in clipped
     ]
     off = [_off(rule, updates) for rule in rules]
@@ -91,7 +94,7 @@ def rules_of(pairing: Pairing, until: int) -> UpdateRules | None:
 
 
 def _off(rule: Rule, updates: Updates) -> float:
-    """How far a rule's prediction of the reference's moves is off."""
+    """Return how far a rule's prediction of the reference's moves is off."""
     course = updates.reference
     moves = rule.moves(course) - course.moves
     # A float32 weight cannot move by less than the unit of its last place.
@@ -103,7 +106,7 @@ def _off(rule: Rule, updates: Updates) -> float:
 def _clipping_of_reference(
     updates: Updates, pairing: Pairing
 ) -> list[tuple[Any, float]]:
-    """The ways in which the reference may clip, by gradients before and after."""
+    """Return how the reference may clip, by gradients before and after."""
     limits: list[tuple[Any, float]] = [("", 0.0)]
     for step in pairing.reference.steps[: updates.steps]:
         raw, applied = (step.line[k] for k in ("gradient_norms", "applied_norms"))
@@ -121,12 +124,12 @@ def _clipping_of_reference(
 
 
 def step_largest(updates: Updates) -> float:
-    """The largest element of the reference's gradients."""
+    """Return the largest element of the reference's gradients."""
     return float(np.abs(updates.reference.gradients).max(initial=0.0))
 
 
 def update_causes(rules: UpdateRules) -> Iterator[Cause]:
-    """The causes in the update rule, each with what it explains."""
+    """Yield the causes in the update rule, each with what it explains."""
     bases = [rules.rule]
     if rules.rule.kind in ("adam", "rmsprop"):
         # A port may have another mistake, and PyTorch's place of epsilon.
@@ -150,10 +153,10 @@ def _settings(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
             return replace(base, **setting)
 
         value, part = rules.fitted(make, values)
-        found = getattr(make(value), field)
+        number = getattr(make(value), field)
         yield Cause(
             name,
-            f"{name}: {_number(found)} in the port, {_number(getattr(base, field))} "
+            f"{name}: {_number(number)} in the port, {_number(getattr(base, field))} "
             "in the reference",
             part,
             1,
@@ -183,14 +186,14 @@ def _settings(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
 
 
 def _kinds_of_momentum(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
-    """The rate within the momentum, and Nesterov's."""
+    """Yield the rate within the momentum, and Nesterov's."""
     if np.ptp(rules.updates.port.rates):
-        kept = replace(base, rate_in_momentum=True)
+        with_rate = replace(base, rate_in_momentum=True)
         text = (
             "the momentum of the port keeps the rate of each step, as Keras's SGD "
             "does; it differs while the rate changes"
         )
-        yield Cause("rate in momentum", text, rules.explained(kept))
+        yield Cause("rate in momentum", text, rules.explained(with_rate))
     who = "reference" if base.nesterov else "port"
     flipped = replace(base, nesterov=not base.nesterov)
     text = f"Nesterov's momentum is on in the {who} only"
@@ -292,28 +295,28 @@ def decay_instead(pairing: Pairing) -> Cause | None:
     rules = rules_of(pairing, 1)
     if rules is None or not rules.updates.own_gradients:
         return None
-    found = ranked(_decays(rules, rules.rule))
-    return found[0] if found else None
+    causes = ranked(_decays(rules, rules.rule))
+    return causes[0] if causes else None
 
 
 def _of_each_variable(left: Any, amount: Any, rules: UpdateRules) -> Any:
     """By least squares, how much of `amount` is in what is left, by variable."""
     owner, clear = rules.updates.port.owner, rules.updates.clear
-    found = []
+    amounts = []
     for number in range(len(rules.updates.names)):
-        mine = (owner == number) & clear
-        a, b = amount[:, mine].ravel(), left[:, mine].ravel()
+        of_variable = (owner == number) & clear
+        a, b = amount[:, of_variable].ravel(), left[:, of_variable].ravel()
         size = float(a @ a)
-        found.append(float(a @ b) / size if size else 0.0)
-    return np.array(found)
+        amounts.append(float(a @ b) / size if size else 0.0)
+    return np.array(amounts)
 
 
 def _part(rules: UpdateRules, residual: Any) -> float:
-    """What a residual leaves of the difference to the reference's rule."""
+    """Return what a residual leaves of the difference to the reference's rule."""
     updates = rules.updates
     scaled = [
-        (each / updates.sizes)[:, updates.clear]
-        for each in (updates.port.moves - rules.predicted, residual)
+        (moves / updates.sizes)[:, updates.clear]
+        for moves in (updates.port.moves - rules.predicted, residual)
     ]
     return explained(*scaled)
 
@@ -323,8 +326,8 @@ def _rate(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
     port = rules.updates.port
     left, amount = port.moves, base.moves(port)
     scaled = [
-        (each / rules.updates.sizes)[:, rules.updates.clear].ravel()
-        for each in (amount, left)
+        (moves / rules.updates.sizes)[:, rules.updates.clear].ravel()
+        for moves in (amount, left)
     ]
     size = float(scaled[0] @ scaled[0])
     factor = float(scaled[0] @ scaled[1]) / size if size else 0.0
@@ -344,7 +347,7 @@ def _rate(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
 
 def _other_rules(rules: UpdateRules) -> Iterator[Cause]:
     """Another optimizer."""
-    others = [
+    optimizers = [
         ("Adam", Rule("adam", epsilon=1e-8)),
         ("RMSProp", Rule("rmsprop", beta2=0.9, first_square=1.0, epsilon=1e-10)),
         ("RMSProp", Rule("rmsprop", beta2=0.99, epsilon=1e-8, epsilon_last=True)),
@@ -353,7 +356,7 @@ def _other_rules(rules: UpdateRules) -> Iterator[Cause]:
         ("gradient descent", Rule("sgd")),
         ("gradient descent with a momentum of 0.9", Rule("sgd", momentum=0.9)),
     ]
-    for text, rule in others:
+    for text, rule in optimizers:
         if rule.kind != rules.rule.kind:
             part = rules.explained(rule)
             yield Cause("optimizer", f"the port's optimizer is {text}", part)

@@ -59,24 +59,26 @@ class Comparison:
 
     @property
     def is_same(self) -> bool:
-        """Whether nothing that was compared differs."""
+        """Return whether nothing that was compared differs."""
         return self.first is None
 
     def __str__(self) -> str:
         lines = []
-        for each in self.layers:
-            what = counted(len({m.step for m in each.measures}), "step")
-            if each.first is not None:
-                what = described(each.first)
-            lines.append(f"{each.name:<16} {status(each):<20} {each.why_not or what}")
+        for layer in self.layers:
+            text = counted(len({m.step for m in layer.measures}), "step")
+            if layer.first is not None:
+                text = described(layer.first)
+            lines.append(
+                f"{layer.name:<16} {status(layer):<20} {layer.why_not or text}"
+            )
         if self.first is None:
             lines.append("Nothing that was compared differs.")
         else:
             lines.append(f"First difference: {self.layer}, {described(self.first)}")
-            lines += [f"  cause: {each}" for each in self.causes]
+            lines += [f"  cause: {cause}" for cause in self.causes]
             if not self.causes:
                 lines.append(f"  {_ADVICE.get(str(self.layer), _NO_CAUSE)}")
-        lines += [f"note: {each}" for each in self.notes]
+        lines += [f"note: {note}" for note in self.notes]
         for who, left in (
             ("reference", self.matching.unmatched),
             ("port", self.matching.unmatched_port),
@@ -86,7 +88,7 @@ class Comparison:
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        """The comparison for JSON; a number that is not finite is None."""
+        """Return the comparison for JSON; a number that is not finite is None."""
         first = None if self.first is None else self.first._asdict()
         if first and not math.isfinite(first["difference"]):
             first["difference"] = None
@@ -95,13 +97,13 @@ class Comparison:
             "layer": self.layer,
             "first": first,
             "causes": [
-                {"name": each.name, "text": each.text, "explains": each.explains}
-                for each in self.causes
+                {"name": cause.name, "text": cause.text, "explains": cause.explains}
+                for cause in self.causes
             ],
             "notes": self.notes,
             "layers": [
-                {"name": each.name, "status": status(each), "why_not": each.why_not}
-                for each in self.layers
+                {"name": layer.name, "status": status(layer), "why_not": layer.why_not}
+                for layer in self.layers
             ],
             "unmatched": list(self.matching.unmatched),
             "unmatched_port": list(self.matching.unmatched_port),
@@ -115,7 +117,7 @@ def compare(
     names: Mapping[str, str] | None = None,
     tolerance: float | None = None,
 ) -> Comparison:
-    """Compares two recordings, step by step, in the order of causes.
+    """Compare two recordings, step by step, in the order of causes.
 
         print(hb.compare("reference/", "port/"))
 
@@ -147,21 +149,21 @@ def compare(
     if tolerance is not None:
         amount("tolerance", tolerance)
     pairing = Pairing(recorded, ported, chosen, tolerance)
-    found = _judged(pairing, pairing.measures())
+    judged = _judged(pairing, pairing.measures())
     notes = list(pairing.notes())
-    epsilon = found.epsilon
-    if epsilon is not None and epsilon.is_of_framework and found.first is not None:
+    epsilon = judged.epsilon
+    if epsilon is not None and epsilon.is_of_framework and judged.first is not None:
         # What follows from another epsilon is not another difference.
-        found = _beyond_epsilon(pairing, found.first, epsilon)
-        notes.append(f"the same but for where Adam adds epsilon: {epsilon.cause}")
+        judged = _beyond_epsilon(pairing, judged.first, epsilon)
+        notes.append(f"the same except where Adam adds epsilon: {epsilon.cause}")
     return Comparison(
         recorded,
         ported,
-        found.layers,
-        found.first,
-        found.layer,
+        judged.layers,
+        judged.first,
+        judged.layer,
         pairing.variables,
-        found.causes,
+        judged.causes,
         notes,
     )
 
@@ -177,10 +179,10 @@ class _Judged(NamedTuple):
 
 
 def _judged(pairing: Pairing, measures: Mapping[str, list[Measure]]) -> _Judged:
-    """The layers with their measures, the first difference and its causes."""
+    """Return the layers with their measures, the first difference and its causes."""
     layers = [
-        Layer(name, found, "" if found else pairing.why_not(name))
-        for name, found in measures.items()
+        Layer(name, measured, "" if measured else pairing.why_not(name))
+        for name, measured in measures.items()
     ]
     places = list(LAYERS)
     firsts = [layer.first for layer in layers if layer.first]
@@ -195,7 +197,7 @@ def _judged(pairing: Pairing, measures: Mapping[str, list[Measure]]) -> _Judged:
 
 
 def _beyond_epsilon(pairing: Pairing, first: Measure, epsilon: EpsilonCause) -> _Judged:
-    """Judges again, with the tolerance of what an epsilon of the framework makes."""
+    """Judge again, with the tolerance of what an epsilon of the framework makes."""
     wider = _OF_EPSILON * max(first.difference, epsilon.size)
     moved = {"loss", *pairing.variables.pairs}
     early = ("data", "initial weights")
@@ -210,7 +212,7 @@ def _beyond_epsilon(pairing: Pairing, first: Measure, epsilon: EpsilonCause) -> 
 
 
 def _layer_of(first: Measure, layers: list[Layer]) -> str:
-    """The layer of a difference; it is a drift if it was growing before."""
+    """Return the layer of a difference; it is a drift if it was growing before."""
     same = (m for layer in layers for m in layer.measures if m.name == first.name)
     before = [m for m in same if m.layer == first.layer and m.step == first.step - 1]
     grows = any(m.difference > 0.1 * m.tolerance for m in before)
@@ -219,7 +221,7 @@ def _layer_of(first: Measure, layers: list[Layer]) -> str:
 
 
 def described(measure: Measure) -> str:
-    """A difference in one clause."""
+    """Return a difference in one clause."""
     return (
         f"step {measure.step}, `{measure.name}`: {_percent(measure.difference)} off, "
         f"{_percent(measure.tolerance)} allowed"
@@ -227,8 +229,8 @@ def described(measure: Measure) -> str:
 
 
 def _percent(part: float) -> str:
-    """A part of a size in percent, with two digits."""
+    """Return a part of a size in percent, with two digits."""
     if math.isinf(part):
         return "infinitely far"
     percent = 100 * part
-    return f"{percent:.0f} %" if 100 <= percent < 1e6 else f"{percent:.2g} %"
+    return f"{percent:.0f} %" if 99.5 <= percent < 1e6 else f"{percent:.2g} %"

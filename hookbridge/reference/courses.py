@@ -40,21 +40,21 @@ class Updates(NamedTuple):
 
 
 def updates_of(pairing: Pairing, until: int) -> Updates | None:
-    """The updates that both have recorded whole, from the first step on.
+    """Return the updates that both have recorded whole, from the first step on.
 
     Where the port has no gradients, those of the reference serve as long as nothing
     differs: up to step `until`.
     """
-    own = bool(pairing.port.steps[0].arrays("gradients"))
+    has_gradients = bool(pairing.port.steps[0].arrays("gradients"))
     names = [name for name in _moving(pairing) if name not in pairing.noisy]
-    steps = _whole_steps(pairing, names, own)
-    if not own:
+    steps = _whole_steps(pairing, names, has_gradients)
+    if not has_gradients:
         steps = min(steps, until)
     if not names or not steps:
         return None
     chosen = {name: _elements(pairing.reference.initial[name]) for name in names}
     reference = _course(pairing, names, chosen, steps, of_port=False, own=True)
-    port = _course(pairing, names, chosen, steps, of_port=True, own=own)
+    port = _course(pairing, names, chosen, steps, of_port=True, own=has_gradients)
     sizes = np.stack(
         [
             np.sqrt((reference.moves[:, reference.owner == n] ** 2).mean(1))
@@ -71,41 +71,41 @@ def updates_of(pairing: Pairing, until: int) -> Updates | None:
         _clear(pairing, names, chosen),
         sizes,
         steps,
-        own,
+        has_gradients,
         float(reference.rates[-1]) if rate is None else rate,
     )
 
 
 def _moving(pairing: Pairing) -> list[str]:
-    """The weights of both with a gradient."""
+    """Return the weights of both with a gradient."""
     reference = pairing.reference.steps[0].arrays("gradients")
     port = pairing.port.steps[0].arrays("gradients")
     return [
         name
-        for name, other in pairing.variables.pairs.items()
+        for name, partner in pairing.variables.pairs.items()
         if pairing.reference.variables[name]["kind"] == "weight"
         and name in reference
-        and (not port or other in port)
-        and pairing.reference.initial[name].shape == pairing.port.initial[other].shape
+        and (not port or partner in port)
+        and pairing.reference.initial[name].shape == pairing.port.initial[partner].shape
     ]
 
 
 def _whole_steps(pairing: Pairing, names: list[str], own: bool) -> int:
-    """How many steps from the first on have whole variables and gradients in both."""
+    """Return how many steps from the first on both have recorded whole."""
     count = 0
     for steps in pairing.steps:
-        for place, step in enumerate(steps):
-            keys = [pairing.variables.pairs[n] if place else n for n in names]
-            held = step.held
-            parts = ["variables"] + (["gradients"] if own or not place else [])
-            if not all(f"{part}/{key}" in held for part in parts for key in keys):
+        for index, step in enumerate(steps):
+            keys = [pairing.variables.pairs[n] if index else n for n in names]
+            arrays = step.held
+            parts = ["variables"] + (["gradients"] if own or not index else [])
+            if not all(f"{part}/{key}" in arrays for part in parts for key in keys):
                 return count
         count += 1
     return count
 
 
 def _elements(value: Any) -> Any:
-    """The elements of a variable that are looked at."""
+    """Return the elements of a variable that are looked at."""
     if value.size <= _ELEMENTS:
         return np.arange(value.size)
     return np.random.RandomState(0).choice(value.size, _ELEMENTS, replace=False)
@@ -120,7 +120,7 @@ def _course(
     of_port: bool,
     own: bool,
 ) -> Course:
-    """The course of one recording, with the reference's gradients unless `own`."""
+    """Return the course of a recording, with the reference's gradients unless `own`."""
     recording: Recording = pairing.port if of_port else pairing.reference
     pairs = pairing.variables.pairs
     keys = {name: pairs[name] if of_port else name for name in names}
@@ -129,14 +129,14 @@ def _course(
     for number in range(count):
         step = recording.steps[number]
         source = step if own else pairing.reference.steps[number]
-        found = source.arrays("gradients")
-        parts = {n: found[keys[n] if own else n] for n in names}
+        arrays = source.arrays("gradients")
+        parts = {n: arrays[keys[n] if own else n] for n in names}
         gradients.append(_vector(parts, chosen))
         norms.append([norm(value) for value in parts.values()])
         places.append(step.arrays("variables"))
         rates.append(_rate(step, pairing.reference.steps[number]))
     weights = np.stack(
-        [_vector({n: each[keys[n]] for n in names}, chosen) for each in places]
+        [_vector({n: values[keys[n]] for n in names}, chosen) for values in places]
     )
     owner = np.concatenate(
         [np.full(len(chosen[name]), n) for n, name in enumerate(names)]
@@ -152,7 +152,7 @@ def _course(
 
 
 def _rate(step: RecordedStep, reference_step: RecordedStep) -> float:
-    """The rate of a step, else the rate of the reference's, else 1."""
+    """Return the rate of a step, else the rate of the reference's, else 1."""
     rate = step.learning_rate
     if rate is None:
         rate = reference_step.learning_rate
@@ -164,7 +164,7 @@ def _vector(parts: dict[str, Any], chosen: dict[str, Any]) -> Any:
 
 
 def _clear(pairing: Pairing, names: list[str], chosen: dict[str, Any]) -> Any:
-    """The elements whose first gradient is more than rounding."""
+    """Return the elements whose first gradient is more than rounding."""
     parts = []
     for name in names:
         clear = pairing.clear_of(name)

@@ -53,11 +53,13 @@ class Pairing:
         self.reference: Recording = reference
         self.port: Recording = port
         kinds = ("weight", "state", "counter")
-        mine, others = reference.shapes(*kinds), port.shapes(*kinds)
-        batches = [_batch_shapes(each) for each in (reference, port)]
+        reference_shapes, port_shapes = reference.shapes(*kinds), port.shapes(*kinds)
+        batches = [_batch_shapes(recording) for recording in (reference, port)]
         of_batch = {n: c for n, c in names.items() if n in batches[0]}
-        rest = {n: c for n, c in names.items() if n not in batches[0]}
-        self.variables: Matching = match(mine, others, rest, any_order=True)
+        of_variables = {n: c for n, c in names.items() if n not in batches[0]}
+        self.variables: Matching = match(
+            reference_shapes, port_shapes, of_variables, any_order=True
+        )
         self.batch: Matching = match(batches[0], batches[1], of_batch)
         self.steps: list[tuple[RecordedStep, RecordedStep]] = list(
             zip(reference.steps, port.steps, strict=False)
@@ -71,13 +73,13 @@ class Pairing:
         self.noisy: frozenset[str] = self._noise()
 
     def _noise(self) -> frozenset[str]:
-        """Weights whose first gradient is rounding: what Adam makes of it is chance.
+        """Return weights whose first gradient is rounding: Adam moves them by chance.
 
         The reference tells it, or the port where the reference has no gradients.
         """
-        own = {name: name for name in self.variables.pairs}
-        of_port = {other: name for name, other in self.variables.pairs.items()}
-        for recording, names in ((self.reference, own), (self.port, of_port)):
+        of_reference = {name: name for name in self.variables.pairs}
+        of_port = {partner: name for name, partner in self.variables.pairs.items()}
+        for recording, names in ((self.reference, of_reference), (self.port, of_port)):
             norms = recording.steps[0].line["gradient_norms"]
             if norms:
                 whole = math.hypot(*map(finite, norms.values()))
@@ -87,8 +89,8 @@ class Pairing:
 
     def clear_of(self, name: str) -> Any:
         """Which elements of a weight have a gradient that is more than rounding."""
-        held = ((self.reference, name), (self.port, self.variables.pairs[name]))
-        for recording, key in held:
+        recorded = ((self.reference, name), (self.port, self.variables.pairs[name]))
+        for recording, key in recorded:
             gradient = recording.steps[0].arrays("gradients").get(key)
             if gradient is not None and gradient.size:
                 size = np.abs(gradient)
@@ -97,22 +99,25 @@ class Pairing:
         return None
 
     def tolerance(self, layer: str, step: int) -> float:
-        """The tolerance of a layer in a step; rounding adds up over the steps."""
+        """Return the tolerance of a layer in a step.
+
+        Rounding adds up over the steps.
+        """
         grows = layer not in ("data", "initial weights")
         return self._loss_tolerance * LAYERS[layer] * (step if grows else 1)
 
     def measures(self) -> dict[str, list[Measure]]:
         """All differences, by layer, in the order of steps."""
-        found: dict[str, list[Measure]] = {layer: [] for layer in LAYERS}
-        for each in self._all():
-            found[each.layer].append(each)
-        return found
+        by_layer: dict[str, list[Measure]] = {layer: [] for layer in LAYERS}
+        for measure in self._all():
+            by_layer[measure.layer].append(measure)
+        return by_layer
 
     def _all(self) -> Iterator[Measure]:
         """Every measure: initial weights and settings, then each step in order."""
-        for name, other in self.variables.pairs.items():
+        for name, partner in self.variables.pairs.items():
             if self.reference.variables[name]["kind"] != "counter":
-                a, b = self._initial[0][name], self._initial[1][other]
+                a, b = self._initial[0][name], self._initial[1][partner]
                 yield self._measure("initial weights", 1, name, distance(a, b))
         # The number of an epsilon depends on where it is added.
         for name, a, b in self.settings():
@@ -128,51 +133,58 @@ class Pairing:
         return Measure(layer, step, name, difference, self.tolerance(layer, step))
 
     def _exact(self, name: str, step: int, a: float, b: float) -> Measure:
-        """A number of the optimizer, which is the same without rounding."""
+        """Return a number of the optimizer, which is the same without rounding."""
         exact = self._loss_tolerance * LAYERS["initial weights"]
         return Measure("update", step, name, relative(a, b, abs(a)), exact)
 
     def settings(self) -> Iterator[tuple[str, float, float]]:
-        """The numbers that the optimizers of both are set to."""
-        mine, other = (_settings(each) for each in (self.reference, self.port))
-        yield from ((name, mine[name], other[name]) for name in mine if name in other)
+        """Yield the numbers that the optimizers of both are set to."""
+        port = _settings(self.port)
+        for name, number in _settings(self.reference).items():
+            if name in port:
+                yield name, number, port[name]
 
     def _data(
         self, reference_step: RecordedStep, port_step: RecordedStep
     ) -> Iterator[Measure]:
-        mine, others = reference_step.arrays("batch"), port_step.arrays("batch")
-        for name, other in self.batch.pairs.items():
-            if name in mine and other in others:
-                difference = distance(mine[name], others[other])
+        reference_batch = reference_step.arrays("batch")
+        port_batch = port_step.arrays("batch")
+        for name, partner in self.batch.pairs.items():
+            if name in reference_batch and partner in port_batch:
+                difference = distance(reference_batch[name], port_batch[partner])
                 yield self._measure("data", reference_step.number, name, difference)
 
     def _forward(
         self, reference_step: RecordedStep, port_step: RecordedStep
     ) -> Iterator[Measure]:
-        """How far the losses of a step are apart."""
-        mine, other = reference_step.loss, port_step.loss
-        if mine is None or other is None:
+        """Yield how far the losses of a step are apart."""
+        reference_loss, port_loss = reference_step.loss, port_step.loss
+        if reference_loss is None or port_loss is None:
             return
         # A loss that has become small is compared as a part of the first one.
-        size = max(abs(finite(mine)), 0.01 * abs(finite(self.reference.steps[0].loss)))
+        size = max(
+            abs(finite(reference_loss)),
+            0.01 * abs(finite(self.reference.steps[0].loss)),
+        )
         yield self._measure(
-            "forward", reference_step.number, "loss", relative(mine, other, size)
+            "forward",
+            reference_step.number,
+            "loss",
+            relative(reference_loss, port_loss, size),
         )
 
     def _gradients(
         self, reference_step: RecordedStep, port_step: RecordedStep
     ) -> Iterator[Measure]:
-        """How far the gradients of a step are apart, by whole arrays or by norms."""
-        mine, other = (
-            reference_step.line["gradient_norms"],
-            port_step.line["gradient_norms"],
-        )
+        """Yield how far the gradients of a step are apart, by arrays or by norms."""
+        reference_norms = reference_step.line["gradient_norms"]
+        port_norms = port_step.line["gradient_norms"]
         whole = [reference_step.arrays("gradients"), port_step.arrays("gradients")]
-        floor = 1e-3 * math.hypot(*map(finite, mine.values()))
+        floor = 1e-3 * math.hypot(*map(finite, reference_norms.values()))
         for name, partner in self.variables.pairs.items():
-            if name not in mine or partner not in other:
+            if name not in reference_norms or partner not in port_norms:
                 continue
-            a, b = mine[name], other[partner]
+            a, b = reference_norms[name], port_norms[partner]
             if name in whole[0] and partner in whole[1]:
                 difference = distance(whole[0][name], whole[1][partner], floor)
             else:
@@ -182,7 +194,7 @@ class Pairing:
     def _moves(
         self, reference_step: RecordedStep, port_step: RecordedStep
     ) -> Iterator[Measure]:
-        """How far variables moved: since the begin if they are whole, or in this step.
+        """Yield how far variables moved: since the begin if whole, or in this step.
 
         What a variable's own rounding adds is not a difference, nor what moving
         averages take over from weights that move by chance.
@@ -192,16 +204,14 @@ class Pairing:
         if rate is not None and other_rate is not None:
             yield self._exact("learning_rate", step, rate, other_rate)
         moved = self._moved(0, reference_step), self._moved(1, port_step)
-        mine, other = (
-            reference_step.line["change_norms"],
-            port_step.line["change_norms"],
-        )
+        reference_norms = reference_step.line["change_norms"]
+        port_norms = port_step.line["change_norms"]
         chance = 0.0
         for name, partner in self.variables.pairs.items():
             kind = self.reference.variables[name]["kind"]
-            if name not in mine or partner not in other:
+            if name not in reference_norms or partner not in port_norms:
                 continue
-            a, b = mine[name], other[partner]
+            a, b = reference_norms[name], port_norms[partner]
             if name in self.noisy:
                 chance += step * (finite(a) + finite(b))
                 continue
@@ -218,7 +228,7 @@ class Pairing:
                 yield self._measure(layer, step, name, far)
 
     def _far(self, name: str, a: Any, b: Any, rounding: float) -> float:
-        """How far two moves of a whole variable are apart, beyond rounding."""
+        """Return how far two moves of a whole variable are apart, beyond rounding."""
         is_weight = self.reference.variables[name]["kind"] == "weight"
         clear = self.clear_of(name) if is_weight and a.shape == b.shape else None
         if clear is not None:
@@ -226,7 +236,7 @@ class Pairing:
         return beyond_rounding(apart(a, b), norm_of_finite(a), rounding)
 
     def _moved(self, place: int, step: RecordedStep) -> dict[str, Any]:
-        """The whole variables after a step, less what they were at the begin."""
+        """Return the whole variables after a step, less what they were at the begin."""
         initial = self._initial[place]
         with np.errstate(invalid="ignore"):
             return {
@@ -252,7 +262,7 @@ class Pairing:
         return f"not recorded in the {' and the '.join(lacking)}"
 
     def alone(self) -> dict[str, list[str]]:
-        """The weights that one of the two has, and the other has not."""
+        """Return the weights that one of the two has, and the other has not."""
         parts = (
             ("reference", self.reference, self.variables.unmatched),
             ("port", self.port, self.variables.unmatched_port),
@@ -263,7 +273,7 @@ class Pairing:
         }
 
     def notes(self) -> Iterator[str]:
-        """What is to be known beside the differences."""
+        """Yield what is to be known beside the differences."""
         counts = len(self.reference.steps), len(self.port.steps)
         if counts[0] != counts[1]:
             yield f"the reference has {counts[0]} steps, the port {counts[1]}"
@@ -273,8 +283,8 @@ class Pairing:
                 f"{', '.join(sorted(self.noisy))}"
             )
         for who, recording in (("reference", self.reference), ("port", self.port)):
-            if found := recording.header.get("random_ops"):
-                yield f"the {who} draws random numbers in its step: {', '.join(found)}"
+            if ops := recording.header.get("random_ops"):
+                yield f"the {who} draws random numbers in its step: {', '.join(ops)}"
         yield from _not_exercised(self.reference)
         if all(alone := self.alone().values()):
             of_reference, of_port = (", ".join(names) for names in alone)
@@ -288,7 +298,7 @@ class Pairing:
 
 
 def _not_exercised(recording: Recording) -> Iterator[str]:
-    """What the reference has, and never did in the recorded steps."""
+    """Yield what the reference has, and never did in the recorded steps."""
     if not recording.header.get(CHANGES_GRADIENTS):
         return
     for step in recording.steps:
@@ -304,12 +314,12 @@ def _not_exercised(recording: Recording) -> Iterator[str]:
 
 
 def _settings(recording: Recording) -> dict[str, float]:
-    """The numbers of the one optimizer, by their names in Keras."""
-    found = recording.header.get("optimizer") or []
-    if len(found) != 1:
+    """Return the numbers of the one optimizer, by their names in Keras."""
+    optimizers = recording.header.get("optimizer") or []
+    if len(optimizers) != 1:
         return {}
-    is_old = str(found[0].get("class")).endswith("Optimizer")
-    numbers = {name: as_number(value) for name, value in found[0].items()}
+    is_old = str(optimizers[0].get("class")).endswith("Optimizer")
+    numbers = {name: as_number(value) for name, value in optimizers[0].items()}
     return {
         _IN_KERAS.get(name, name) if is_old else name: value
         for name, value in numbers.items()
@@ -318,6 +328,6 @@ def _settings(recording: Recording) -> dict[str, float]:
 
 
 def _batch_shapes(recording: Recording) -> dict[str, tuple[int, ...]]:
-    """The shapes of the first batch."""
+    """Return the shapes of the first batch."""
     batch = recording.steps[0].line["batch"]
     return {name: tuple(shape) for name, (shape, _) in batch.items()}

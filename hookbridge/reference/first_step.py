@@ -42,15 +42,16 @@ class StepEvidence:
         self.gradients: dict[str, Pair] = dict(self._pairs(*steps))
 
     def _pairs(self, reference: Any, port: Any) -> Any:
-        """The finite gradients of equal shape that both steps have, by variable."""
-        mine, others = reference.arrays("gradients"), port.arrays("gradients")
+        """Yield the finite gradients of equal shape that both have, by variable."""
+        gradients = reference.arrays("gradients")
+        port_gradients = port.arrays("gradients")
         weights = self.pairing.reference.initial
         if self.number > 1:
             before = self.pairing.reference.steps[self.number - 2]
             weights = before.arrays("variables")
-        whole = math.hypot(*(norm(value) for value in mine.values()), 0.0)
-        for name, other in self.pairing.variables.pairs.items():
-            a, b = mine.get(name), others.get(other)
+        whole = math.hypot(*(norm(value) for value in gradients.values()), 0.0)
+        for name, partner in self.pairing.variables.pairs.items():
+            a, b = gradients.get(name), port_gradients.get(partner)
             if a is None or b is None or name not in weights:
                 continue
             if a.shape == b.shape and np.all(np.isfinite(a)) and np.all(np.isfinite(b)):
@@ -63,7 +64,7 @@ class StepEvidence:
         return sum(pair.reference.size for pair in self.gradients.values())
 
     def explained(self, gradients: dict[str, Any], loss: float | None) -> float:
-        """The part of the difference that predicted values of the port explain.
+        """Return the part of the difference that predicted values of the port explain.
 
         Args:
           gradients: `{recorded name: gradient in the port}` as it is predicted; those

@@ -21,7 +21,7 @@ _MOVING = re.compile(r"(^|/)moving_\w+$")
 
 
 def is_of_fit(graph: Any) -> bool:
-    """Whether hooks begin in a `fit`, also in one in a v1 graph."""
+    """Return whether hooks begin in a `fit`, also in one in a v1 graph."""
     loops = ("graph_fit_arrays", "graph_fit_generator")
     return isinstance(graph, LiveGraph) or compat.running_locals(*loops) is not None
 
@@ -78,28 +78,28 @@ class FitStep:
             yield name, kind, variable
 
     def _is_state(self, variable: Any) -> bool:
-        """Whether it is a weight that is not trained: a moving average, or frozen."""
+        """Return whether it is an untrained weight: a moving average, or frozen."""
         if not self._is_eager:
             return _MOVING.search(variable.op.name) is not None
-        of_model = self._graph.handles.get(variable.op.name)
+        of_model = self._graph.variables.handles.get(variable.op.name)
         return of_model is not None and bool(of_model.is_weight)
 
     def facts(self) -> dict[str, Any]:
-        """What `recording.json` says of the model."""
+        """Return what `recording.json` says of the model."""
         optimizer = getattr(_model(), "optimizer", None)
         with self._outside():
-            found = [] if optimizer is None else [_optimizer(optimizer)]
+            described = [] if optimizer is None else [_optimizer(optimizer)]
             # With a seed for the operation, nothing is drawn.
             seed = v1.random.get_seed(0)[0]
-        return {"host": "fit", "seeds": {"graph": seed}, "optimizer": found}
+        return {"host": "fit", "seeds": {"graph": seed}, "optimizer": described}
 
     def _outside(self) -> contextlib.AbstractContextManager[Any]:
-        """The mode of the loop: in an eager one, hooks have a graph nevertheless."""
+        """Enter the mode of the loop: in an eager one, hooks have a graph too."""
         mode = compat.private("eager_mode") if self._is_eager else None
         return mode() if mode else contextlib.nullcontext()
 
     def fetches(self, run_context: Any) -> dict[str, Any]:
-        """The fetches of each step."""
+        """Return the fetches of each step."""
         fed = run_context.original_args.feed_dict or {}
         if not fed:
             return self._fetches
@@ -127,12 +127,12 @@ class FitStep:
 
 
 def _model() -> Any:
-    """The model whose `fit` runs; None in a loop of the user's own."""
+    """Return the model whose `fit` runs; None in a loop of the user's own."""
     return (compat.running_locals("fit") or {}).get("self")
 
 
 def _optimizer(optimizer: Any) -> dict[str, Any]:
-    """The class and the numbers of a Keras optimizer, also of one that is scaled."""
+    """Return the class and the numbers of a Keras optimizer, scaled or not."""
     optimizer = optimizers.unwrapped(optimizer)
     config = optimizer.get_config()
     numbers = {k: v for k, v in config.items() if isinstance(v, float)}

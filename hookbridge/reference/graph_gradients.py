@@ -18,7 +18,7 @@ _CHANGES = re.compile(r"(Resource)?Scatter(Add|Sub)$|Assign(Sub|Add)?(VariableOp
 
 
 def is_of_gradients(op: Any) -> bool:
-    """Whether an op is in a scope of what computes gradients."""
+    """Return whether an op is in a scope of what computes gradients."""
     return _GRADIENTS.search(op.name) is not None
 
 
@@ -32,7 +32,7 @@ def computed(
     ops: Iterable[Any], got: Mapping[str, Parts], trainable: Iterable[Any]
 ) -> dict[str, Parts]:
     """Variable -> its gradient before clipping, also where no update op gets it."""
-    found = {
+    gradients = {
         name: (rows and _rows_before_adding(values.op))
         or [_gradient_behind(values, values), *rows]
         for name, (values, *rows) in got.items()
@@ -40,11 +40,11 @@ def computed(
     handles = {collected.handle_op(v): v.op.name for v in trainable}
     for op in ops:
         name = handles.get(graph_ops.source_op(op.inputs[0])) if op.inputs else None
-        if name is not None and name not in found and _CHANGES.match(op.type):
+        if name is not None and name not in gradients and _CHANGES.match(op.type):
             parts = _gradient_of_change(op)
             if parts:
-                found[name] = parts
-    return found
+                gradients[name] = parts
+    return gradients
 
 
 def _gradient_of_apply(op: Any) -> tuple[str, Parts]:
@@ -59,7 +59,7 @@ def _gradient_of_apply(op: Any) -> tuple[str, Parts]:
 
 
 def _gradient_of_change(change: Any) -> Parts:
-    """The gradient behind a change of a variable; empty if none is.
+    """Return the gradient behind a change of a variable; empty if none is.
 
     Adam adds up the rows that occur twice; gradient descent scatters them. An optimizer
     of a program's own, such as BERT's, assigns what it makes of a whole gradient.
@@ -73,33 +73,33 @@ def _gradient_of_change(change: Any) -> Parts:
 
 
 def _rows_before_adding(op: Any) -> Parts:
-    """Rows before an optimizer adds up those that occur twice; empty if none does."""
+    """Return the rows before an optimizer adds up those that occur twice."""
     todo, visited = [op], set()
     while todo:
-        each = todo.pop(0)
-        if each in visited or is_of_gradients(each):
+        op = todo.pop(0)
+        if op in visited or is_of_gradients(op):
             continue
-        visited.add(each)
-        if each.type == "UnsortedSegmentSum" and each.inputs[1].op.type == "Unique":
-            values, indices = each.inputs[0], each.inputs[1].op.inputs[0]
+        visited.add(op)
+        if op.type == "UnsortedSegmentSum" and op.inputs[1].op.type == "Unique":
+            values, indices = op.inputs[0], op.inputs[1].op.inputs[0]
             return [_gradient_behind(values, values), indices]
-        todo += [tensor.op for tensor in each.inputs] + list(each.control_inputs)
+        todo += [tensor.op for tensor in op.inputs] + list(op.control_inputs)
     return []
 
 
 def _gradient_behind(tensor: Any, default: Any) -> Any:
-    """The gradient behind one that was clipped, decayed or scaled; or `default`.
+    """Return the gradient behind one that was clipped, decayed or scaled; or `default`.
 
     All of them keep the shape, so the way back goes through inputs of the same shape.
     """
     todo, visited = [tensor], set()
     while todo:
-        each = todo.pop(0)
-        if is_of_gradients(each.op):
-            return each
-        visited.add(each.name)
-        inputs = [t for t in each.op.inputs if t.dtype == each.dtype]
-        shape = str(each.shape)  # an unknown one has no list
+        current = todo.pop(0)
+        if is_of_gradients(current.op):
+            return current
+        visited.add(current.name)
+        inputs = [t for t in current.op.inputs if t.dtype == current.dtype]
+        shape = str(current.shape)  # an unknown one has no list
         same = [t for t in inputs if str(t.shape) == shape]
         todo = [*(t for t in same if t.name not in visited), *todo]
     return default

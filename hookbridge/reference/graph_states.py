@@ -16,7 +16,7 @@ from hookbridge.reference.graph_gradients import is_of_gradients
 
 
 def moved(graph: Any, ops: Collection[Any], known: Iterable[Any]) -> list[Any]:
-    """The variables with real numbers that ops write, without `known` and slots.
+    """Return the variables with real numbers that ops write, without `known` and slots.
 
     An optimizer's slots are what its update ops take, or what a gradient moves.
     """
@@ -37,17 +37,19 @@ def moved(graph: Any, ops: Collection[Any], known: Iterable[Any]) -> list[Any]:
 
 
 def _is_moved(graph: Any, ops: Collection[Any], variable: Any) -> bool:
-    """Whether ops write a variable, and none of them what a gradient has computed."""
-    own = collected.handle_op(variable)
+    """Return whether ops write a variable, but nothing that a gradient computed."""
+    handle = collected.handle_op(variable)
     writers = [
-        op for op in _users(own) if op in ops and step_movers.writes_to(graph, op, own)
+        op
+        for op in _users(handle)
+        if op in ops and step_movers.writes_to(graph, op, handle)
     ]
     of_gradients = any(is_of_gradients(op) for op in _sources(writers))
     return bool(writers) and not of_gradients
 
 
 def _users(own: Any) -> Iterator[Any]:
-    """The ops that take a variable, also through ops that only pass it on."""
+    """Yield the ops that take a variable, also through ops that only pass it on."""
     todo, visited = list(own.outputs), set()
     while todo:
         for op in todo.pop().consumers():
@@ -58,7 +60,10 @@ def _users(own: Any) -> Iterator[Any]:
 
 
 def _sources(ops: Iterable[Any]) -> set[Any]:
-    """The ops whose values others take; an op that is only waited for gives none."""
+    """Return the ops whose values others take.
+
+    An op that is only waited for gives none.
+    """
     todo, visited = list(ops), set()
     while todo:
         op = todo.pop()

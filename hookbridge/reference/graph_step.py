@@ -67,13 +67,13 @@ class GraphStep:
             yield variable.op.name, kinds.get(id(variable), "other"), variable
 
     def _step_ops(self) -> frozenset[Any]:
-        """The ops of the steps up to now, and what moves the step in others."""
+        """Return the ops of the steps up to now, and what moves the step in others."""
         steps = self._steps
         movers = [] if steps is None else [*steps.movers, *steps.pushes, *steps.applies]
         return self._ops | graph_ops.ancestors(movers)
 
     def facts(self) -> dict[str, Any]:
-        """What `recording.json` says of the graph."""
+        """Return what `recording.json` says of the graph."""
         rates = learning_rate.find(self._graph)
         return {
             "host": "session",
@@ -83,7 +83,10 @@ class GraphStep:
         }
 
     def fetches(self, run_context: Any) -> dict[str, Any] | None:
-        """The fetches beside those of a run; None if the run is no training step."""
+        """Return the fetches beside those of a run.
+
+        None if the run is no training step.
+        """
         if self._steps is None:
             counter = collected.global_step(self._graph)
             self._steps = graph_steps.StepGraph(self._graph, counter)
@@ -93,8 +96,8 @@ class GraphStep:
             return None
         fed = frozenset(
             tensor.name
-            for each in run_context.original_args.feed_dict or ()
-            for part in graph_ops.parts(each)
+            for fed_key in run_context.original_args.feed_dict or ()
+            for part in graph_ops.parts(fed_key)
             for tensor in [self._graph.as_graph_element(part)]
             if not tensor.op.type.startswith("Placeholder")
         )
@@ -110,7 +113,7 @@ class GraphStep:
     def _fetches_of_step(
         self, ops: Any, fed: Collection[str], original: Any
     ) -> dict[str, Any]:
-        """The tensors of one kind of step, by what they are."""
+        """Return the tensors of one kind of step, by what they are."""
         fetches: dict[str, Any] = {"batch": dict(self._batch(ops, fed))}
         trainable, _ = session_variables.model_variables(self._graph)
         applied = graph_gradients.applied(ops)
@@ -132,13 +135,13 @@ class GraphStep:
         return fetches
 
     def _rate_of(self, ops: Any) -> Any:
-        """The learning rate of a step; None unless there is exactly one."""
+        """Return the learning rate of a step; None unless there is exactly one."""
         rates = learning_rate.find(self._graph)
         rates = [r for r in rates if r.update is None or r.update in ops]
         return graph_ops.fetchable(rates[0].tensor) if len(rates) == 1 else None
 
     def _fetched_numbers(self, original: Any) -> dict[str, Any]:
-        """The floating numbers that the program itself fetches, by their names."""
+        """Return the floating numbers that the program itself fetches, by name."""
         return {
             tensor.name.removesuffix(":0"): tensor
             for leaf in graph_ops.leaves(original)
@@ -150,7 +153,7 @@ class GraphStep:
         }
 
     def variations(self, folder: str) -> dict[str, Any]:
-        """What the first step would give with known mistakes of porting.
+        """Return what the first step would give with known mistakes of porting.
 
         It helps to name a cause. What cannot be computed is left out.
         """
@@ -166,16 +169,20 @@ class GraphStep:
             copy = GraphCopy(self._graph, fetches, first.arrays("batch"), weights)
             return {VARIATIONS: list(recorded_variations(copy, finite(first.loss)))}
         except (tf.errors.OpError, ValueError, TypeError, KeyError) as e:
-            logging.info("hb.recorder: the graph was not tried with mistakes: %s", e)
+            logging.info(
+                "hb.recorder: `compare` will not name causes in layers, because a copy "
+                "of the graph did not run: %s",
+                e,
+            )
             return {}
 
     def random_ops(self, fetches: Mapping[str, Any]) -> list[str]:
-        """The ops that draw random numbers in what computes a loss."""
+        """Return the ops that draw random numbers in what computes a loss."""
         ops = graph_ops.ancestors([fetches["loss"].op] if "loss" in fetches else [])
         return sorted(op.name for op in ops if _RANDOM.search(op.type))
 
     def _batch(self, ops: Any, fed: Collection[str]) -> Iterator[tuple[str, Any]]:
-        """The tensors of the batch of a step: what is fed, and what sources give."""
+        """Yield the tensors of a step's batch: what is fed, and what sources give."""
         tensors = [self._graph.get_tensor_by_name(name) for name in sorted(fed)]
         for op in sorted(ops, key=lambda op: str(op.name)):
             # One in a branch of a conditional may have no value.
@@ -186,11 +193,14 @@ class GraphStep:
         for tensor in tensors:
             is_value = tensor.dtype.base_dtype not in (tf.resource, tf.variant)
             if is_value and self._graph.is_fetchable(tensor):
-                own = tensor.name.removesuffix(":0")
-                yield self._names.get(tensor.name, own), tensor
+                name = tensor.name.removesuffix(":0")
+                yield self._names.get(tensor.name, name), tensor
 
     def _loss_of(self, ops: Any) -> Any:
-        """The number whose gradients a step computes; else what the graph calls so."""
+        """Return the number whose gradients a step computes.
+
+        Else what the graph calls so.
+        """
         known, trained = self._loss, _trained_loss(self._graph, ops)
         trained = None if trained is None else graph_ops.fetchable(trained)
         if known is None or not _is_computed(known, ops):
@@ -205,20 +215,20 @@ class GraphStep:
 
 
 def _fetchable(gradients: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
-    """The gradients of which a session can fetch each part."""
+    """Return the gradients of which a session can fetch each part."""
     values = {n: list(map(graph_ops.fetchable, p)) for n, p in gradients.items()}
     return {n: p for n, p in values.items() if all(part is not None for part in p)}
 
 
 def _changes_gradients(fetches: Mapping[str, Any]) -> bool:
-    """Whether a step clips or scales a gradient before it applies it."""
+    """Return whether a step clips or scales a gradient before it applies it."""
     applied, computed = fetches["applied"], fetches["gradients"]
     names = applied.keys() & computed.keys()
     return any(applied[n][0].name != computed[n][0].name for n in names)
 
 
 def _needed(ops: Iterable[Any], fed: Collection[str]) -> frozenset[Any]:
-    """The ops that have to run for others, where some tensors are fed."""
+    """Return the ops that have to run for others, where some tensors are fed."""
     visited, todo = set(), list(ops)
     while todo:
         op = todo.pop()
@@ -230,11 +240,11 @@ def _needed(ops: Iterable[Any], fed: Collection[str]) -> frozenset[Any]:
 
 
 def _trained_loss(graph: Any, ops: Any) -> Any:
-    """The only number whose gradients a step computes, or None.
+    """Return the only number whose gradients a step computes, or None.
 
     `tf.gradients` begins with ones, and names what it makes of them by the loss.
     """
-    found = set()
+    sources = set()
     for op in ops:
         if op.name.rpartition("/")[2].startswith("grad_ys_"):
             scope = op.name.rpartition("/")[0]
@@ -242,13 +252,13 @@ def _trained_loss(graph: Any, ops: Any) -> Any:
                 name = user.name.removeprefix(f"{scope}/").partition("_grad/")[0]
                 with contextlib.suppress(KeyError, ValueError):
                     source = graph.get_operation_by_name(name)
-                    found |= {tensor.ref() for tensor in _numbers(source, user)}
-    losses = [ref.deref() for ref in found]
+                    sources |= {tensor.ref() for tensor in _numbers(source, user)}
+    losses = [ref.deref() for ref in sources]
     return losses[0] if len(losses) == 1 else None
 
 
 def _numbers(op: Any, gradient: Any) -> list[Any]:
-    """The outputs of an op that can be the loss of which an op computes the gradient.
+    """Return the outputs of an op that can be the loss of a gradient's op.
 
     A loop has its counter among them, and a function what its gradient takes.
     """
@@ -261,18 +271,18 @@ def _numbers(op: Any, gradient: Any) -> list[Any]:
 
 
 def _is_computed(tensor: Any, ops: Any) -> bool:
-    """Whether a step can fetch a tensor without a change of what it does."""
+    """Return whether a step can fetch a tensor without a change of what it does."""
     more = graph_ops.ancestors([tensor.op]) - ops
     reads = ("ReadVariableOp", "VarHandleOp", "VariableV2")
     return not any(op.op_def.is_stateful and op.type not in reads for op in more)
 
 
 def _optimizer(rate: Any) -> dict[str, Any]:
-    """The class and the constant hyperparameters of an optimizer."""
-    found = graph_optimizers.optimizer_of(rate)
+    """Return the class and the constant hyperparameters of an optimizer."""
+    described = graph_optimizers.optimizer_of(rate)
     numbers = {
         name: float(value.default)
-        for name, value in found.hyperparameters.items()
+        for name, value in described.hyperparameters.items()
         if value.default is not None
     }
-    return {"class": found.class_name, **numbers}
+    return {"class": described.class_name, **numbers}

@@ -63,16 +63,16 @@ class GraphCopy:
         self.reads: dict[str, str] = dict(_reads(self.ops, weights))
         self.weights: dict[str, Any] = dict(weights)
         definition = graph.as_graph_def()
-        kept = {op.name for op in self.ops}
+        names = {op.name for op in self.ops}
         self.definition: Any = tf.compat.v1.GraphDef()
         self.definition.versions.CopyFrom(definition.versions)
         self.definition.library.CopyFrom(definition.library)
         for node in definition.node:
-            if node.name in kept:
+            if node.name in names:
                 self._copy(node, fed)
 
     def _copy(self, node: Any, fed: set[str]) -> None:
-        """Copies a node; one that is fed becomes a placeholder."""
+        """Copy a node; one that is fed becomes a placeholder."""
         if node.name not in fed and node.name not in self.reads:
             made = self.definition.node.add()
             made.CopyFrom(node)
@@ -83,7 +83,7 @@ class GraphCopy:
                 made.attr.pop(key, None)
 
     def opened(self, edit: Edit | None) -> OpenedCopy:
-        """The copy in a session, with its nodes edited."""
+        """Return the copy in a session, with its nodes edited."""
         definition = tf.compat.v1.GraphDef()
         definition.CopyFrom(self.definition)
         if edit is not None:
@@ -114,7 +114,7 @@ class OpenedCopy:
         self.session: Any = v1.Session(graph=graph, config=config)
 
     def run(self, variation: Variation | None = None) -> dict[str, Any]:
-        """The loss and the norms of gradients, with one thing changed."""
+        """Return the loss and the norms of gradients, with one thing changed."""
         copy = self._copy
         values, weights, gradients = copy.feeds, copy.weights, dict(copy.gradients)
         if variation is not None:
@@ -139,7 +139,7 @@ class OpenedCopy:
 
 
 def recorded_variations(copy: GraphCopy, loss: float) -> Iterator[dict[str, Any]]:
-    """What each variation gives, for `recording.json`.
+    """Yield what each variation gives, for `recording.json`.
 
     Nothing is given of a graph whose copy does not give the recorded loss, such as one
     with random operations.
@@ -166,19 +166,19 @@ def recorded_variations(copy: GraphCopy, loss: float) -> Iterator[dict[str, Any]
 def _tried(
     opened: OpenedCopy, variation: Variation, plain: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
-    """What a variation gives, if that is something else than without it."""
+    """Yield what a variation gives, if that is something else than without it."""
     try:
-        found = opened.run(variation)
+        result = opened.run(variation)
     except tf.errors.OpError as e:
         # Another padding may give another shape: no port can have this mistake.
         logging.debug("No variation %r: %s", variation.text, e)
         return
-    if math.isfinite(found["loss"]) and found != plain:
-        yield {"name": variation.name, "text": variation.text, **found}
+    if math.isfinite(result["loss"]) and result != plain:
+        yield {"name": variation.name, "text": variation.text, **result}
 
 
 def _ancestors(ends: list[Any], fed: set[str]) -> set[Any]:
-    """The ops that compute others, up to what is fed and to reads of variables."""
+    """Return the ops that compute others, up to feeds and reads of variables."""
     visited: set[Any] = set()
     todo = list(ends)
     while todo:
@@ -198,7 +198,7 @@ def _is_read(op: Any) -> bool:
 
 
 def _reads(ops: list[Any], weights: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Ops that read a variable, and which."""
+    """Yield ops that read a variable, and which."""
     for op in ops:
         if _is_read(op):
             name = graph_ops.source_op(op.inputs[0]).name
@@ -213,7 +213,7 @@ def _placeholder(name: str, value: Any) -> Any:
 
 
 def _norm_of(parts: list[Any], shape: Any) -> float:
-    """The norm of a gradient; that of rows is added up first."""
+    """Return the norm of a gradient; that of rows is added up first."""
     if len(parts) == 1:
         return norm(parts[0])
     values, indices = parts

@@ -34,7 +34,7 @@ def smoothing_variations(copy: Any) -> Iterator[Variation]:
 
 
 def _smoothed(op: Any, classes: int) -> Edit:
-    """Puts ops before the labels that mix them with equal ones."""
+    """Put ops before the labels that mix them with equal ones."""
 
     def edit(definition: Any) -> None:
         (node,) = (n for n in definition.node if n.name == op.name)

@@ -37,7 +37,7 @@ class Measure(NamedTuple):
 
     @property
     def differs(self) -> bool:
-        """Whether it is more than rounding."""
+        """Return whether it is more than rounding."""
         return not self.difference <= self.tolerance
 
 
@@ -52,20 +52,20 @@ class Layer:
     @property
     def first(self) -> Measure | None:
         """Of the first step with a difference, the one that is farthest off."""
-        found = [m for m in self.measures if m.differs]
-        steps = [m for m in found if m.step == found[0].step]
-        return max(steps, key=lambda m: m.difference / m.tolerance) if found else None
+        differing = [m for m in self.measures if m.differs]
+        steps = [m for m in differing if m.step == differing[0].step]
+        return max(steps, key=lambda m: m.difference / m.tolerance, default=None)
 
 
 def status(layer: Layer) -> str:
-    """What became of a layer: "same", "differs from step N" or "not compared"."""
+    """Return what a layer is: "same", "differs from step N" or "not compared"."""
     if not layer.measures:
         return "not compared"
     return f"differs from step {layer.first.step}" if layer.first else "same"
 
 
 def apart(a: Any, b: Any) -> float:
-    """The norm of the difference of two arrays.
+    """Return the norm of the difference of two arrays.
 
     NaN is the same as NaN, and an infinite number as itself. All else that is not
     finite is infinitely far off: NaN would hide in sums and in comparisons.
@@ -83,7 +83,7 @@ def apart(a: Any, b: Any) -> float:
 
 
 def distance(a: Any, b: Any, floor: float = 0.0) -> float:
-    """How far one array is from another, as a part of the first one's norm."""
+    """Return how far one array is from another, as a part of the first one's norm."""
     far = apart(a, b)
     if far in (0.0, math.inf):
         return far
@@ -92,13 +92,13 @@ def distance(a: Any, b: Any, floor: float = 0.0) -> float:
 
 
 def norm_of_finite(value: Any) -> float:
-    """The norm of those elements that are finite."""
+    """Return the norm of those elements that are finite."""
     value = wide(value)
     return norm(value[np.isfinite(value)])
 
 
 def beyond_rounding(far: float, size: float, rounding: float) -> float:
-    """What of a difference is more than rounding, as a part of a size."""
+    """Return what of a difference is more than rounding, as a part of a size."""
     if far in (0.0, math.inf):
         return far
     far = max(0.0, far - rounding)
@@ -106,17 +106,20 @@ def beyond_rounding(far: float, size: float, rounding: float) -> float:
 
 
 def gap(a: float, b: float) -> float:
-    """How far two numbers are apart, by the rules of `apart`."""
+    """Return how far two numbers are apart, by the rules of `apart`."""
     if a == b or (math.isnan(a) and math.isnan(b)):
         return 0.0
     return abs(a - b) if math.isfinite(a) and math.isfinite(b) else math.inf
 
 
 def relative(a: float, b: float, size: float) -> float:
-    """A difference of numbers as a part of a size; two that are NaN are equal."""
+    """Return a difference of numbers as a part of a size.
+
+    Two that are NaN are equal.
+    """
     return beyond_rounding(gap(a, b), size, 0.0)
 
 
 def finite(number: float | None) -> float:
-    """A number that others are measured by; 0 if it is none, or not finite."""
+    """Return a number that others are measured by; 0 if it is none, or not finite."""
     return 0.0 if number is None or not math.isfinite(number) else number

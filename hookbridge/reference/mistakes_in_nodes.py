@@ -34,7 +34,7 @@ def node_variations(copy: Any) -> Iterator[Variation]:
 
 
 def _setting(types: tuple[str, ...], key: str, value: float) -> Edit:
-    """Sets an attribute of all nodes of some types, those of functions included."""
+    """Set an attribute of all nodes of some types, those of functions included."""
 
     def edit(definition: Any) -> None:
         functions = definition.library.function
@@ -48,7 +48,7 @@ def _setting(types: tuple[str, ...], key: str, value: float) -> Edit:
 
 def _slopes(copy: Any) -> Iterator[Variation]:
     """Another slope of leaky ReLU, as an op or as a maximum."""
-    own = {op.get_attr("alpha") for op in copy.ops if op.type in _LEAKY}
+    slopes = {op.get_attr("alpha") for op in copy.ops if op.type in _LEAKY}
     constants = {
         tensor.op
         for op in copy.ops
@@ -58,16 +58,21 @@ def _slopes(copy: Any) -> Iterator[Variation]:
         if tensor.op.type == "Const" and tensor.shape.rank == 0
     }
     yield from _numbers(
-        ("slope", "the slope of leaky ReLU"), _LEAKY, "alpha", own, constants, _SLOPES
+        ("slope", "the slope of leaky ReLU"),
+        _LEAKY,
+        "alpha",
+        slopes,
+        constants,
+        _SLOPES,
     )
 
 
 def _epsilons(copy: Any) -> Iterator[Variation]:
     """Another epsilon of a normalization, as an op or as its parts."""
-    own = {op.get_attr("epsilon") for op in copy.ops if op.type in _FUSED}
+    epsilons = {op.get_attr("epsilon") for op in copy.ops if op.type in _FUSED}
     constants = {op for op in copy.ops if _is_epsilon(op)}
     words = ("epsilon of a normalization", "the epsilon of a normalization")
-    yield from _numbers(words, _FUSED, "epsilon", own, constants, _EPSILONS)
+    yield from _numbers(words, _FUSED, "epsilon", epsilons, constants, _EPSILONS)
 
 
 def _numbers(
@@ -79,10 +84,10 @@ def _numbers(
     choices: tuple[float, ...],
 ) -> Iterator[Variation]:
     """Other numbers for an attribute of ops, or for constants."""
-    own = attributes | {_constant(op) for op in constants}
+    present = attributes | {_constant(op) for op in constants}
     for number in choices:
-        if own and not any(np.isclose(number, each, rtol=1e-3) for each in own):
-            listed = ", ".join(f"{each:.3g}" for each in sorted(own))
+        if present and not np.isclose(number, list(present), rtol=1e-3).any():
+            listed = ", ".join(f"{value:.3g}" for value in sorted(present))
             yield Variation(
                 words[0],
                 f"{words[1]}: {number:g} in the port, {listed} in the reference",
@@ -92,7 +97,7 @@ def _numbers(
 
 
 def _is_epsilon(op: Any) -> bool:
-    """Whether a constant is added to what a root is taken of."""
+    """Return whether a constant is added to what a root is taken of."""
     if op.type != "Const" or op.outputs[0].shape.rank != 0:
         return False
     if op.outputs[0].dtype.base_dtype is not tf.float32:
@@ -106,7 +111,7 @@ def _is_epsilon(op: Any) -> bool:
 
 
 def _paddings(copy: Any) -> Iterator[Variation]:
-    """A convolution of stride 2 that is padded by as much at both ends."""
+    """Yield a convolution of stride 2 that is padded by as much at both ends."""
     groups = _strided_convolutions(copy)
     every = set(itertools.chain(*groups.values()))
     transposes = {n for k, names in groups.items() if "transpose" in k for n in names}
@@ -116,17 +121,17 @@ def _paddings(copy: Any) -> Iterator[Variation]:
         choices.append((transposes, "the transposed convolutions of stride 2"))
     if 1 < len(groups) <= 8:
         choices += [(set(v), f"`{k}`") for k, v in groups.items()]
-    for names, what in choices:
+    for names, which in choices:
         if names:
             text = (
-                f"padding: {what} of the port pads by as much on all sides, as PyTorch "
-                "does; SAME pads more at the end"
+                f"padding: {which} of the port pads by as much on all sides, as "
+                "PyTorch does; SAME pads more at the end"
             )
             yield Variation("padding", text, _symmetric(frozenset(names), copy))
 
 
 def _strided_convolutions(copy: Any) -> dict[str, list[str]]:
-    """The convolutions of stride 2 that TensorFlow pads, each with its gradients."""
+    """Return the convolutions of stride 2 that TensorFlow pads, with gradients."""
     groups: dict[str, list[str]] = {}
     for op in copy.ops:
         if not op.type.startswith("Conv2D") or op.get_attr("padding") != b"SAME":
@@ -139,7 +144,7 @@ def _strided_convolutions(copy: Any) -> dict[str, list[str]]:
 
 
 def _symmetric(names: frozenset[str], copy: Any) -> Edit:
-    """The edit that pads these convolutions by as much on all sides."""
+    """Return the edit that pads these convolutions by as much on all sides."""
     every = {op.name: _kernel_of(op) for op in copy.ops if op.name in names}
     sizes = {name: size for name, size in every.items() if size is not None}
 
@@ -158,7 +163,7 @@ def _symmetric(names: frozenset[str], copy: Any) -> Edit:
 
 
 def _kernel_of(op: Any) -> tuple[int, int] | None:
-    """The height and width of a convolution's kernel, of a gradient too."""
+    """Return the height and width of a convolution's kernel, of a gradient too."""
     shape: Any = op.inputs[1].shape.as_list()
     if op.type == "Conv2DBackpropFilter":
         sizes: Any = tf.get_static_value(op.inputs[1])
@@ -170,9 +175,9 @@ def _moving_averages(copy: Any) -> Iterator[Variation]:
     """BatchNormalization that takes its moving averages in place of the batch's."""
     by_shape: dict[str, dict[str, str]] = {}
     for name in copy.weights:
-        scope, _, last = name.rpartition("/")
+        scope, _, leaf = name.rpartition("/")
         for kind in ("mean", "variance"):
-            if last in (f"moving_{kind}", f"moving_{kind[:3]}"):
+            if leaf in (f"moving_{kind}", f"moving_{kind[:3]}"):
                 by_shape.setdefault(scope, {})[kind] = name
     moments = [op for op in copy.ops if op.name.endswith("moments/SquaredDifference")]
     pairs = [p for p in by_shape.values() if len(p) == 2]
@@ -191,19 +196,19 @@ def _moving_averages(copy: Any) -> Iterator[Variation]:
 
 
 def _moment_outputs(copy: Any, moments: list[Any]) -> list[dict[str, str]]:
-    """The ops that give the mean and the variance of each `tf.nn.moments`."""
+    """Return the ops that give the mean and the variance of each `tf.nn.moments`."""
     names = {op.name for op in copy.ops}
-    found = []
+    outputs = []
     for op in moments:
         scope = op.name.removesuffix("/SquaredDifference")
         mean, variance = f"{scope}/Squeeze", f"{scope}/Squeeze_1"
         if {mean, variance} <= names:
-            found.append({"mean": mean, "variance": variance})
-    return found
+            outputs.append({"mean": mean, "variance": variance})
+    return outputs
 
 
 def _constants_for(replaced: list[tuple[str, str]], copy: Any) -> Edit:
-    """Makes constants of some ops, through which no gradient goes."""
+    """Make constants of some ops, through which no gradient goes."""
 
     def edit(definition: Any) -> None:
         constants = dict(replaced)
@@ -224,7 +229,7 @@ def _constants_for(replaced: list[tuple[str, str]], copy: Any) -> Edit:
 
 
 def _stop_gradients(definition: Any, names: set[str]) -> None:
-    """Makes zeros of the gradients that go back through some ops."""
+    """Make zeros of the gradients that go back through some ops."""
     for node in list(definition.node):
         of = re.search(r"^gradients\w*/(.*)_grad/Reshape$", node.name)
         if of and of[1] in names:

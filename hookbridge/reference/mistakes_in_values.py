@@ -24,18 +24,18 @@ def value_variations(copy: Any) -> Iterator[Variation]:
 
 
 def _flattened(copy: Any) -> Iterator[Variation]:
-    """Pictures that are flattened with channels first, all of them or each."""
-    each = list(_each_flattened(copy))
-    weights = {name: value for v in each for name, value in v.weights.items()}
+    """Yield pictures that are flattened with channels first, all of them or each."""
+    variations = list(_each_flattened(copy))
+    weights = {name: value for v in variations for name, value in v.weights.items()}
     if len(weights) > 1:
         names = "`, `".join(weights)
         text = f"flattened with channels first: the rows of `{names}`"
         yield Variation("flatten", text, weights=weights)
-    yield from each
+    yield from variations
 
 
 def _each_flattened(copy: Any) -> Iterator[Variation]:
-    """A picture that is flattened with channels first, before a matrix."""
+    """Yield a picture that is flattened with channels first, before a matrix."""
     for op in copy.ops:
         if op.type != "Reshape" or "gradients" in op.name:
             continue
@@ -61,35 +61,35 @@ def _each_flattened(copy: Any) -> Iterator[Variation]:
 
 
 def _matrices_after(copy: Any, op: Any, size: int) -> Iterator[str]:
-    """The weights that a flattened picture is multiplied by."""
+    """Yield the weights that a flattened picture is multiplied by."""
     products = _products_after(op)
     for read, name in copy.reads.items():
         shape = copy.weights[name].shape
-        is_used = any(read in {t.op.name for t in each.inputs} for each in products)
+        is_used = any(read in {t.op.name for t in p.inputs} for p in products)
         if is_used and len(shape) == 2 and shape[0] == size:
             yield name
 
 
 def _products_after(op: Any) -> list[Any]:
-    """The matrix products that an op's output goes into, through simple ops."""
-    todo, found = [op], []
+    """Return the matrix products that an op's output goes into, through simple ops."""
+    todo, products = [op], []
     for _ in range(20):
         if not todo:
             break
         for user in todo.pop().outputs[0].consumers():
             if user.type in ("MatMul", "BatchMatMulV2"):
-                found.append(user)
+                products.append(user)
             elif user.type in _SIMPLE:
                 todo.append(user)
-    return found
+    return products
 
 
 def _gates(copy: Any) -> Iterator[Variation]:
-    """Gates of a recurrent cell in another order, or another forget bias."""
+    """Yield gates of a recurrent cell in another order, or another forget bias."""
     for names in _cells(copy):
         for order in itertools.permutations(range(4)):
             # Two gates that are swapped, or three.
-            if 0 < sum(place != n for place, n in enumerate(order)) < 4:
+            if 0 < sum(index != n for index, n in enumerate(order)) < 4:
                 yield _in_order(copy, names, order)
         for bias in (n for n in names if copy.weights[n].ndim == 1):
             for block, shift in itertools.product(range(4), (-1.0, 1.0)):
@@ -102,7 +102,7 @@ def _gates(copy: Any) -> Iterator[Variation]:
 
 
 def _in_order(copy: Any, names: list[str], order: tuple[int, ...]) -> Variation:
-    """A cell whose gates the port takes in another order."""
+    """Return a cell whose gates the port takes in another order."""
     weights = {}
     for name in names:
         blocks = np.split(copy.weights[name], 4, -1)
@@ -117,7 +117,7 @@ def _in_order(copy: Any, names: list[str], order: tuple[int, ...]) -> Variation:
 
 
 def _cells(copy: Any) -> Iterator[list[str]]:
-    """The weights of each cell with four gates: kernels and their bias."""
+    """Yield the weights of each cell with four gates: kernels and their bias."""
     if not any(op.type in ("Split", "SplitV", "BlockLSTM") for op in copy.ops):
         return
     for names in _with_four_blocks(copy):
@@ -128,7 +128,7 @@ def _cells(copy: Any) -> Iterator[list[str]]:
 
 
 def _with_four_blocks(copy: Any) -> Iterable[list[str]]:
-    """The weights of a scope whose columns are four blocks, together."""
+    """Return the weights of a scope whose columns are four blocks, together."""
     groups: dict[tuple[str, int], list[str]] = {}
     for name, value in copy.weights.items():
         columns = value.shape[-1] if value.ndim in (1, 2) else 0
@@ -139,7 +139,7 @@ def _with_four_blocks(copy: Any) -> Iterable[list[str]]:
 
 
 def _transposed(copy: Any) -> Iterator[Variation]:
-    """A square matrix that is transposed."""
+    """Yield a square matrix that is transposed."""
     for name in sorted(set(copy.reads.values())):
         value = copy.weights[name]
         if value.ndim == 2 and value.shape[0] == value.shape[1] > 1:
@@ -148,7 +148,7 @@ def _transposed(copy: Any) -> Iterator[Variation]:
 
 
 def _lengths(copy: Any) -> Iterator[Variation]:
-    """Lengths or a mask that the port does not heed."""
+    """Yield lengths or a mask that the port does not heed."""
     sizes = {v.shape[1] for v in copy.feeds.values() if np.ndim(v) > 1}
     for name, value in copy.feeds.items():
         array = np.asarray(value)
@@ -165,14 +165,14 @@ def _lengths(copy: Any) -> Iterator[Variation]:
 
 
 def _is_mask(name: str, array: Any) -> bool:
-    """Whether a feed is a mask: by its name, and by zeros and ones."""
+    """Return whether a feed is a mask: by its name, and by zeros and ones."""
     if not array.ndim or set(np.unique(array)) != {0, 1}:
         return False
     return "mask" in name.lower() or "weight" in name.lower()
 
 
 def _untied(copy: Any) -> Iterator[Variation]:
-    """A weight that is used twice, and that the port has twice.
+    """Yield a weight that is used twice, and that the port has twice.
 
     Its gradient is then that of one use alone. One of two uses may be l2, which is a
     cause by itself.
@@ -182,7 +182,7 @@ def _untied(copy: Any) -> Iterator[Variation]:
         op = by_name.get(tensors[0].partition(":")[0])
         if len(tensors) != 1 or op is None or op.type != "AddN" or len(op.inputs) > 3:
             continue
-        if any("L2Loss" in each.name or each.op.type == "Mul" for each in op.inputs):
+        if any("L2Loss" in t.name or t.op.type == "Mul" for t in op.inputs):
             continue
         for number, part in enumerate(op.inputs):
             text = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,13 @@ _LEAST = -6.0  # of the logarithms: a millionth of the tolerance, or no differen
 
 
 def write_page(result: Comparison, file: str | Path) -> None:
-    """Writes the page, which needs no other file and no network."""
-    text = page("A reference run and its port", _body(result))
+    """Write the page, which needs no other file and no network."""
+    text = page(_title(result), map(_with_code, _body(result)))
     Path(file).write_text(text, encoding="utf-8")
 
 
 def check_page(file: str) -> None:
-    """Raises `errors.UnwritableError` unless the page can be written there."""
+    """Raise `errors.UnwritableError` unless the page can be written there."""
     folder = os.path.dirname(os.path.abspath(file))
     why = ""
     if not file or os.path.isdir(file):
@@ -47,8 +48,22 @@ def check_page(file: str) -> None:
         )
 
 
+def _title(result: Comparison) -> str:
+    """Return the names of both folders, or their paths if the names are equal."""
+    both = result.port.folder, result.reference.folder
+    names = [folder.absolute().name for folder in both]
+    if len(set(names)) == 1:
+        names = [str(folder) for folder in both]
+    return "{} compared with {}".format(*names)
+
+
+def _with_code(part: str) -> str:
+    """Set what is in backticks as code."""
+    return re.sub("`([^`<>]+)`", r"<code>\1</code>", part)
+
+
 def _body(result: Comparison) -> Iterator[str]:
-    """The page from top to bottom: verdict, layers, curves, differences, variables."""
+    """Yield the page: verdict, layers, curves, differences, variables."""
     yield from _verdict(result)
     yield from _layers(result)
     yield from _curves(result)
@@ -57,58 +72,63 @@ def _body(result: Comparison) -> Iterator[str]:
 
 
 def _verdict(result: Comparison) -> Iterator[str]:
-    """The first difference, what may have made it, and what was not compared."""
+    """Yield the first difference, what may have made it, and what was not compared."""
     first = result.first
     verdict = "Nothing that was compared differs."
     if first is not None:
         verdict = f"First difference: {result.layer}, {described(first)}."
     yield f"<p><b>{html.escape(verdict)}</b></p>"
-    lines = [*(f"cause: {each}" for each in result.causes), *result.notes]
+    lines = [*(f"cause: {cause}" for cause in result.causes), *result.notes]
     yield "".join(f"<p>{html.escape(line)}</p>" for line in lines)
 
 
 def _layers(result: Comparison) -> Iterator[str]:
-    """A row for each layer with its largest difference."""
+    """Yield a row for each layer with its largest difference."""
     rows = [
         [
-            each.name,
-            status(each),
-            each.why_not or (described(each.first or _worst(each))),
+            layer.name,
+            status(layer),
+            layer.why_not or (described(layer.first or _worst(layer))),
         ]
-        for each in result.layers
+        for layer in result.layers
     ]
     yield table(rows, ["layer", "", "largest difference"])
 
 
 def _curves(result: Comparison) -> Iterator[str]:
-    """Loss and learning rate of both."""
+    """Yield loss and learning rate of both."""
     yield '<h2 id="curves">Curves</h2>' + charts.legend(["reference", "port"])
+    both = {"reference": result.reference, "port": result.port}
+    rates = {who: _points(each, "learning_rate") for who, each in both.items()}
+    losses = {who: _points(each, "loss") for who, each in both.items()}
+    changes = any(len({y for _, y in points}) > 1 for points in rates.values())
     yield '<div class="charts">'
-    for key in ("loss", "learning_rate"):
-        both = {"reference": result.reference, "port": result.port}
-        series = {who: _points(each, key) for who, each in both.items()}
-        if any(series.values()):
-            yield charts.chart(key, series, "by step")
+    if any(losses.values()):
+        yield charts.chart("loss", losses, "by step")
+    if changes:
+        yield charts.chart("learning_rate", rates, "by step")
     yield "</div>"
+    constant = [f"{charts.shown(p[0][1])} in the {w}" for w, p in rates.items() if p]
+    if constant and not changes:
+        yield f"<p>learning_rate, the same in every step: {', '.join(constant)}</p>"
 
 
 def _differences(result: Comparison) -> Iterator[str]:
-    """The largest difference of each step, layer by layer."""
+    """Yield the largest difference of each step, layer by layer."""
     yield '<h2 id="differences">Differences</h2>' + charts.legend(_DRAWN)
     yield "<p>Largest difference in each step, in powers of ten of the tolerance; above"
     yield ' 0 means "different".</p>'
-    drawn = {each.name: _logarithms(each) for each in result.layers}
+    drawn = {layer.name: _logarithms(layer) for layer in result.layers}
     yield '<div class="charts">'
     if any(drawn[name] for name in _DRAWN):
-        yield charts.chart(
-            "log10(difference / tolerance)", {n: drawn[n] for n in _DRAWN}
-        )
+        series = {name: drawn[name] for name in _DRAWN}
+        yield charts.chart("log10(difference / tolerance)", series, wide=True)
     yield "</div>"
 
 
 def _variables(result: Comparison) -> Iterator[str]:
     """Which variables were compared with each other, and which with none."""
-    pairs = [[name, other] for name, other in result.matching.pairs.items()]
+    pairs = [[name, partner] for name, partner in result.matching.pairs.items()]
     pairs += [[name, "(nothing)"] for name in result.matching.unmatched]
     pairs += [["(nothing)", name] for name in result.matching.unmatched_port]
     yield '<h2 id="variables">Variables</h2>'
@@ -127,9 +147,9 @@ def _points(recording: Recording, key: str) -> Points:
 def _logarithms(layer: Layer) -> Points:
     """`(step, logarithm)` of the largest difference of each step."""
     worst: dict[int, float] = {}
-    for each in layer.measures:
-        part = each.difference / each.tolerance
-        worst[each.step] = max(worst.get(each.step, 0.0), part)
+    for measure in layer.measures:
+        part = measure.difference / measure.tolerance
+        worst[measure.step] = max(worst.get(measure.step, 0.0), part)
     return [
         (float(step), max(_LEAST, math.log10(part)) if part else _LEAST)
         for step, part in worst.items()

@@ -15,10 +15,15 @@ from hookbridge.ground.arguments import (
     amount,
     choice,
     optional_count,
-    shown,
     string_mapping,
 )
-from hookbridge.reference import torch_modules
+from hookbridge.reference import keras_steps, torch_modules
+from hookbridge.reference.port_arguments import (
+    arrays_from,
+    mean,
+    settings_of,
+    shape_text,
+)
 from hookbridge.reference.recording_writer import Writer
 
 
@@ -31,7 +36,7 @@ def recording(
     max_megabytes: float = 1024,
     optimizer: Mapping[str, Any] | None = None,
 ) -> PortRecording:
-    """Records a port in any framework, step by step, to be compared.
+    """Record a port in any framework, step by step, to be compared.
 
         with hb.recording("port/", weights=weights) as r:
             for batch in hb.replay("reference/").batches:
@@ -48,12 +53,17 @@ def recording(
                     loss.backward()
                     optimizer.step()
 
-    TensorFlow is not imported.
+    One in Keras 3 on JAX or PyTorch gives its model, and one callback:
+
+        with hb.recording("port/", model) as r:
+            model.fit(data, callbacks=[r.keras_callback()])
+
+    TensorFlow is not imported. For `fit` on TensorFlow there is `hb.recorder`.
 
     Args:
       directory: the folder of the recording, which has none yet.
       weights: `{name: array}` before the first step, moving averages included; or a
-        `torch.nn.Module`.
+        `torch.nn.Module`, or a built model of Keras 3 on JAX or PyTorch.
       weights_every: as of `hb.recorder`.
       gradients: as of `hb.recorder`.
       max_megabytes: as of `hb.recorder`.
@@ -71,10 +81,15 @@ def recording(
     optional_count("weights_every", weights_every)
     amount("max_megabytes", max_megabytes)
     choice("gradients", gradients, ("norms", "whole"))
-    settings = _settings(optimizer)
-    module = weights if torch_modules.is_module(weights) else None
-    given = weights if module is None else torch_modules.arrays_of(module)
-    arrays = _arrays("weights", given)
+    settings = settings_of(optimizer)
+    model, initial = None, weights
+    # A model of Keras on PyTorch is a module too.
+    if keras_steps.is_model(weights):
+        model, initial = weights, keras_steps.arrays_of(weights)
+        settings = settings or settings_of(keras_steps.settings_of(weights))
+    elif torch_modules.is_model(weights):
+        model, initial = weights, torch_modules.arrays_of(weights)
+    arrays = arrays_from("weights", initial)
     facts = {
         "host": "port",
         "optimizer": settings,
@@ -89,7 +104,7 @@ def recording(
     )
     writer.begin(arrays, {})
     shapes = {name: value.shape for name, value in arrays.items()}
-    return PortRecording(writer, shapes, module)
+    return PortRecording(writer, shapes, model)
 
 
 class PortRecording:
@@ -98,17 +113,19 @@ class PortRecording:
     Args:
       writer: what writes the files; `recording` makes it.
       shapes: `{name: shape}` of the initial weights.
-      module: the `torch.nn.Module` that is recorded; None for one of plain arrays.
+      model: the module of PyTorch or the model of Keras that is recorded; None for one
+        of plain arrays.
     """
 
     def __init__(
         self,
         writer: Writer,
         shapes: Mapping[str, tuple[int, ...]],
-        module: Any = None,
+        model: Any = None,
     ) -> None:
         self._writer = writer
-        self._module = module
+        self._model = model
+        self._at_end = contextlib.ExitStack()
         self._shapes = shapes
         self._state: Literal["new", "open", "closed"] = "new"
 
@@ -128,6 +145,7 @@ class PortRecording:
         trace: TracebackType | None,
     ) -> None:
         self._state = "closed"
+        self._at_end.close()
         self._writer.close()
 
     def step(
@@ -140,7 +158,7 @@ class PortRecording:
         learning_rate: Any = None,
         metrics: Mapping[str, Any] | None = None,
     ) -> None:
-        """Writes one step. What is left out is not compared.
+        """Write one step. What is left out is not compared.
 
         Args:
           loss: the loss of this step's batch, before the update.
@@ -163,24 +181,24 @@ class PortRecording:
                 "it within: `with hb.recording(...) as r: r.step(...)`. The end of the "
                 "block keeps the last weights."
             )
-        arrays = _arrays("weights", weights)
+        arrays = arrays_from("weights", weights)
         self._check_shapes({name: value.shape for name, value in arrays.items()})
-        of_weights = _arrays("gradients", gradients)
+        of_weights = arrays_from("gradients", gradients)
         self._check_gradients(of_weights)
         line: dict[str, Any] = {
-            "loss": _mean("loss", loss),
+            "loss": mean("loss", loss),
             "metrics": {
-                name: _mean(f"metrics[{name!r}]", value)
+                name: mean(f"metrics[{name!r}]", value)
                 for name, value in string_mapping("metrics", metrics).items()
             },
             "applied_norms": {},
         }
         if learning_rate is not None:
-            line["learning_rate"] = _mean("learning_rate", learning_rate)
+            line["learning_rate"] = mean("learning_rate", learning_rate)
         self._writer.step(
             line,
             variables=arrays,
-            batch=_arrays("batch", batch),
+            batch=arrays_from("batch", batch),
             gradients=of_weights,
         )
 
@@ -188,7 +206,7 @@ class PortRecording:
     def torch_step(
         self, optimizer: Any, loss: Any, batch: Mapping[str, Any] | None = None
     ) -> Iterator[None]:
-        """Records the step that a block makes by `loss.backward(); optimizer.step()`.
+        """Record the step that a block makes by `loss.backward(); optimizer.step()`.
 
         Gradients are those of `backward`, before a clipping in the block. A block that
         raises records nothing.
@@ -202,32 +220,59 @@ class PortRecording:
           errors.InvalidArgumentError: the recording is not of a module, or as of
             `step`.
         """
-        if self._module is None:
+        if not torch_modules.is_model(self._model):
             raise errors.InvalidArgumentError(
                 "`torch_step` was called on a recording of plain arrays; expected one "
                 "of a module: `hb.recording(directory, module)`."
             )
         rate = optimizer.param_groups[0]["lr"]
-        gradients = torch_modules.Gradients(self._module)
+        gradients = torch_modules.Gradients(self._model)
         try:
             yield
         finally:
-            found = gradients.end()
+            computed = gradients.end()
         self.step(
             loss=loss.detach().to("cpu").float().numpy(),
-            weights=torch_modules.arrays_of(self._module),
-            gradients=found,
+            weights=torch_modules.arrays_of(self._model),
+            gradients=computed,
             batch=batch,
             learning_rate=np.float32(rate),
         )
+
+    def keras_callback(self) -> Any:
+        """Make a callback that records the steps of `fit`, on JAX and PyTorch.
+
+        On JAX each step computes its loss and gradients once more, to record them.
+
+        Returns:
+          A `keras.callbacks.Callback` for one `fit` of the model.
+
+        Raises:
+          errors.InvalidArgumentError: the recording is not of a model of Keras 3 on JAX
+            or PyTorch.
+          errors.RefusedError: when `fit` begins: the model's `train_step` is not
+            Keras's own, or one call makes several steps.
+        """
+        if not keras_steps.is_model(self._model):
+            raise errors.InvalidArgumentError(
+                "`keras_callback` was called on a recording that is not of a model of "
+                "Keras 3 on JAX or PyTorch; expected `hb.recording(directory, model)`. "
+                "For `fit` on TensorFlow: "
+                "`callbacks=hb.as_callbacks([hb.recorder(directory)])`."
+            )
+        callback = keras_steps.callback(
+            self._model, lambda step: self.step(**step._asdict())
+        )
+        self._at_end.callback(callback.end)
+        return callback
 
     def _check_shapes(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
         for name in [*self._shapes, *shapes]:
             first, now = self._shapes.get(name), shapes.get(name)
             if now != first:
                 raise errors.InvalidArgumentError(
-                    f"Received weights in which {name!r} is {_shape(now)}; it was "
-                    f"{_shape(first)} when the recording began. Expected the same "
+                    f"Received weights in which {name!r} is {shape_text(now)}; it was "
+                    f"{shape_text(first)} when the recording began. Expected the same "
                     "names and shapes in each step."
                 )
 
@@ -236,61 +281,8 @@ class PortRecording:
             expected = self._shapes.get(name)
             if value.shape != expected:
                 raise errors.InvalidArgumentError(
-                    f"Received gradients in which {name!r} is {_shape(value.shape)}; "
-                    f"the weight of that name is {_shape(expected)}. Expected the "
-                    "gradient of each weight, in its name and shape."
+                    f"Received gradients in which {name!r} is "
+                    f"{shape_text(value.shape)}; the weight of that name is "
+                    f"{shape_text(expected)}. Expected the gradient of each weight, in "
+                    "its name and shape."
                 )
-
-
-def _shape(shape: tuple[int, ...] | None) -> str:
-    return "missing" if shape is None else f"of shape {list(shape)}"
-
-
-def _mean(name: str, value: Any) -> float:
-    """A loss or a metric, whole or by example, as one number."""
-    try:
-        mean = np.mean(value) if np.size(value) else None
-        # NumPy would drop the imaginary part.
-        if isinstance(mean, (complex, np.complexfloating)):
-            raise TypeError("it is complex")
-        return float(mean)  # type: ignore[arg-type]  # a TypeError for None
-    except (TypeError, ValueError) as e:
-        raise errors.InvalidArgumentError(
-            f"Received {name}={shown(value)}; expected a number, or what NumPy makes "
-            "an array of numbers from, neither complex nor empty."
-        ) from e
-
-
-def _settings(optimizer: Any) -> list[dict[str, Any]]:
-    """The optimizer as `recording.json` has it."""
-    settings = string_mapping("optimizer", optimizer)
-    for name, value in settings.items():
-        if isinstance(value, np.ndarray):
-            settings[name] = value = value.tolist()
-        if not _is_plain(value):
-            raise errors.InvalidArgumentError(
-                f"Received `optimizer[{name!r}]={shown(value)}`; expected a number, a "
-                'text or a list of them, such as {"class": "Adam", "epsilon": 1e-8}.'
-            )
-    return [settings] if settings else []
-
-
-def _arrays(name: str, value: Any) -> dict[str, Any]:
-    arrays = {key: np.array(each) for key, each in string_mapping(name, value).items()}
-    for key, array in arrays.items():
-        if array.dtype.kind in "OSUMm":  # objects, texts, times
-            raise errors.InvalidArgumentError(
-                f"Received {name}[{key!r}] of type `{type(value[key]).__name__}`; "
-                "expected what NumPy makes an array of numbers from."
-            )
-    return arrays
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether JSON can hold a setting."""
-    if isinstance(value, Mapping):
-        value = [*value, *value.values()]
-    if isinstance(value, (list, tuple)):
-        return all(map(_is_plain, value))
-    kinds = (str, int, float, np.integer, np.floating, np.bool_, type(None))
-    return isinstance(value, kinds)

@@ -25,7 +25,10 @@ class Rearranged(NamedTuple):
 
 
 def rearrangements(a: Any, b: Any) -> Iterator[Rearranged]:
-    """The ways in which `a` may have become `b`; the caller checks how well they do."""
+    """Yield the ways in which `a` may have become `b`.
+
+    The caller checks how well they do.
+    """
     if a.ndim == 2 and a.shape[::-1] == b.shape:
         yield Rearranged("transposed", a.T)
     if a.shape == b.shape and a.ndim and a.size:
@@ -33,7 +36,7 @@ def rearrangements(a: Any, b: Any) -> Iterator[Rearranged]:
 
 
 def _of_one_shape(a: Any, b: Any) -> Iterator[Rearranged]:
-    """The ways in which an array becomes one of the same shape."""
+    """Yield the ways in which an array becomes one of the same shape."""
     if a.ndim > 2 and a.shape[0] == a.shape[1]:
         yield Rearranged("with its first two axes swapped", np.swapaxes(a, 0, 1))
         yield Rearranged("flipped", a[::-1, ::-1])
@@ -48,34 +51,34 @@ def _of_one_shape(a: Any, b: Any) -> Iterator[Rearranged]:
 
 
 def _blocks(a: Any, b: Any, count: int) -> Iterator[Rearranged]:
-    """Blocks of columns in another order, or one of them off by a constant."""
-    mine, other = np.split(a, count, -1), np.split(b, count, -1)
+    """Yield blocks of columns in another order, or one of them off by a constant."""
+    blocks, port_blocks = np.split(a, count, -1), np.split(b, count, -1)
     for order in itertools.permutations(range(count)):
         if list(order) != sorted(order):
-            value = np.concatenate([mine[n] for n in order], -1)
+            value = np.concatenate([blocks[n] for n in order], -1)
             text = f"with its {count} blocks of columns as {_numbers(order)}: the gates"
             yield Rearranged(text, value)
-    shifts = [float((y - x).mean()) for x, y in zip(mine, other, strict=True)]
+    shifts = [float((y - x).mean()) for x, y in zip(blocks, port_blocks, strict=True)]
     far = [n for n, shift in enumerate(shifts) if abs(shift) > 1e-3]
     if len(far) == 1:
         (n,) = far
         value = np.concatenate(
-            [*mine[:n], mine[n] + shifts[n], *mine[n + 1 :]], axis=-1
+            [*blocks[:n], blocks[n] + shifts[n], *blocks[n + 1 :]], axis=-1
         )
         text = f"with {shifts[n]:+.4g} in block {n + 1} of {count}: the forget bias"
         yield Rearranged(text, value)
 
 
 def _in_order(a: Any, b: Any, axis: int, what: str) -> Iterator[Rearranged]:
-    """The parts along one axis in another order, found by their order of size."""
-    mine = np.moveaxis(a, axis, 0).reshape(a.shape[axis], -1)
-    other = np.moveaxis(b, axis, 0).reshape(b.shape[axis], -1)
-    if len(mine) < 3:
+    """Yield the parts along one axis in another order, found by their order of size."""
+    rows = np.moveaxis(a, axis, 0).reshape(a.shape[axis], -1)
+    port_rows = np.moveaxis(b, axis, 0).reshape(b.shape[axis], -1)
+    if len(rows) < 3:
         return
-    line = np.random.RandomState(0).randn(mine.shape[1])
-    order = np.empty(len(mine), int)
-    order[np.argsort(other @ line, kind="stable")] = np.argsort(
-        mine @ line, kind="stable"
+    line = np.random.RandomState(0).randn(rows.shape[1])
+    order = np.empty(len(rows), int)
+    order[np.argsort(port_rows @ line, kind="stable")] = np.argsort(
+        rows @ line, kind="stable"
     )
     if not np.array_equal(order, np.arange(len(order))):
         text = f"with its {what} in another order{_of_flatten(order)}"
@@ -83,7 +86,7 @@ def _in_order(a: Any, b: Any, axis: int, what: str) -> Iterator[Rearranged]:
 
 
 def _of_flatten(order: Any) -> str:
-    """Names an order that a flattened picture has, channels first for last."""
+    """Name an order that a flattened picture has, channels first for last."""
     size = len(order)
     for channels in range(2, size // 2 + 1):
         if size % channels == 0:

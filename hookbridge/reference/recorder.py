@@ -40,7 +40,7 @@ def recorder(
     max_megabytes: float = 1024,
     then_stop: bool = False,
 ) -> Any:
-    """A hook that records what the first steps of a training do, to compare a port.
+    """Return a hook that records the first steps of a training.
 
         hooks = hb.as_hooks([hb.recorder("reference/")])
         model.fit(x, y, callbacks=hb.as_callbacks([hb.recorder("port/")]))
@@ -114,11 +114,11 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     @property
     def is_done(self) -> bool:
-        """Whether all steps are recorded."""
+        """Return whether all steps are recorded."""
         return self._writer is not None and self._writer.steps >= self._steps
 
     def begin(self) -> None:
-        """Finds out in which loop it is."""
+        """Find out in which loop it is."""
         graph = v1.get_default_graph()
         if not roles.runs_here("chief"):
             return
@@ -127,7 +127,7 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._source = FitStep(graph) if is_of_fit(graph) else GraphStep(graph)
 
     def before_run(self, run_context: Any) -> Any:
-        """Asks for the tensors of a step."""
+        """Ask for the tensors of a step."""
         source = self._source
         if source is None or (self.is_done and not source.fetches_on):
             return None
@@ -139,12 +139,12 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         return v1.train.SessionRunArgs(self._fetches)
 
     def _begin(self, session: Any) -> None:
-        """Writes the variables before the first step."""
-        found = list(self._source.variables())
-        values = _values(session, {name: variable for name, _, variable in found})
-        kinds = {name: kind for name, kind, _ in found if name in values}
+        """Write the variables before the first step."""
+        variables = list(self._source.variables())
+        values = _values(session, {name: variable for name, _, variable in variables})
+        kinds = {name: kind for name, kind, _ in variables if name in values}
         self._followed = {
-            n: v for n, kind, v in found if kind in _FOLLOWED and n in values
+            n: v for n, kind, v in variables if kind in _FOLLOWED and n in values
         }
         facts = {
             **self._source.facts(),
@@ -156,7 +156,7 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         _save_checkpoint(os.path.join(self._directory, "checkpoint"), values)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
-        """Writes the step, with the variables after it."""
+        """Write the step, with the variables after it."""
         results, self._fetches = run_values.results, None
         writer = self._writer
         if results is None or writer is None or self.is_done:
@@ -180,14 +180,14 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
                 run_context.request_stop()
 
     def _close(self, writer: Writer) -> None:
-        """Writes the end, with what known mistakes of porting would give."""
+        """Write the end, with what known mistakes of porting would give."""
         if not self._is_closed:
             self._is_closed = True
             writer.note(**self._source.variations(self._directory))
         writer.close()
 
     def end(self, session: Any) -> None:
-        """Ends the recording of a training that had fewer steps, or none."""
+        """End the recording of a training that had fewer steps, or none."""
         if self._writer is not None:
             self._close(self._writer)
         elif self._source is not None:
@@ -200,7 +200,7 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 def _values(session: Any, variables: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of variables, without those that a plain session left without one."""
+    """Return the values of the variables that have one in a plain session."""
     try:
         values: dict[str, Any] = session.run(dict(variables))
         return values
@@ -213,7 +213,7 @@ def _values(session: Any, variables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _line(results: Mapping[str, Any]) -> dict[str, Any]:
-    """The numbers of a step, and which gradients are of rows alone."""
+    """Return the numbers of a step, and which gradients are of rows alone."""
     line: dict[str, Any] = {
         name: float(np.mean(results[name]))
         for name in ("loss", "learning_rate")
@@ -227,12 +227,12 @@ def _line(results: Mapping[str, Any]) -> dict[str, Any]:
 def _dense_ones(
     gradients: Mapping[str, list[Any]], shapes: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Gradients as whole arrays, by the shapes of their variables."""
+    """Return gradients as whole arrays, by the shapes of their variables."""
     return {name: _dense(p, shapes.get(name)) for name, p in gradients.items()}
 
 
 def _dense(parts: list[Any], shape: Any) -> Any:
-    """A gradient as one array; that of rows is added up."""
+    """Return a gradient as one array; that of rows is added up."""
     if len(parts) == 1 or shape is None:
         return parts[0]
     values, indices = parts
@@ -242,7 +242,7 @@ def _dense(parts: list[Any], shape: Any) -> Any:
 
 
 def _save_checkpoint(folder: str, values: Mapping[str, Any]) -> None:
-    """Writes a checkpoint of values, in a graph of its own."""
+    """Write a checkpoint of values, in a graph of its own."""
     os.makedirs(folder, exist_ok=True)
     prefix = os.path.join(os.path.abspath(folder), "model.ckpt-0")
     with tf.Graph().as_default(), v1.Session() as session:

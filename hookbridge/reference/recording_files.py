@@ -42,8 +42,8 @@ class RecordedStep:
 
     def __init__(self, folder: Path, line: Mapping[str, Any]) -> None:
         self._file = folder / ARRAYS / f"{line['step']}.npz"
-        found = {key: line.get(key) or {} for key in _NORMS}
-        norms = {key: {n: _number(v) for n, v in found[key].items()} for key in found}
+        read = {key: line.get(key) or {} for key in _NORMS}
+        norms = {key: {n: _number(v) for n, v in read[key].items()} for key in read}
         self.line: dict[str, Any] = {**line, **norms, "batch": dict(line["batch"])}
         self.number: int = int(line["step"])
         # What there is of loss and learning rate.
@@ -64,12 +64,14 @@ class RecordedStep:
     @property
     def held(self) -> dict[str, Any]:
         """All arrays of the step, by their names in the file."""
-        found = _load(self._file)
-        _check_held(self._file, [f"batch/{name}" for name in self.line["batch"]], found)
-        return found
+        arrays = _load(self._file)
+        _check_held(
+            self._file, [f"batch/{name}" for name in self.line["batch"]], arrays
+        )
+        return arrays
 
     def arrays(self, part: str) -> dict[str, Any]:
-        """The arrays of one part: "batch", "variables" or "gradients"."""
+        """Return the arrays of one part: "batch", "variables" or "gradients"."""
         return _part(self.held, part)
 
 
@@ -96,8 +98,8 @@ class Recording:
             if self.header["format"] != FORMAT:
                 raise ValueError(f"it has the format {self.header['format']}")
             self.variables: dict[str, dict[str, Any]] = self.header["variables"]
-            for each in self.variables.values():
-                _ = each["kind"], tuple(each["shape"]), np.dtype(each["dtype"])
+            for row in self.variables.values():
+                _ = row["kind"], tuple(row["shape"]), np.dtype(row["dtype"])
         except (*_DAMAGE, KeyError, TypeError, AttributeError) as e:
             raise errors.InvalidArgumentError(
                 f"Received {str(folder)!r}, which has no recording ({e}); expected a "
@@ -109,18 +111,21 @@ class Recording:
     def initial(self) -> dict[str, Any]:
         """The variables before the first step."""
         file = self.folder / ARRAYS / "0.npz"
-        found = _load(file)
-        _check_held(file, [f"variables/{name}" for name in self.variables], found)
-        return _part(found, "variables")
+        arrays = _load(file)
+        _check_held(file, [f"variables/{name}" for name in self.variables], arrays)
+        return _part(arrays, "variables")
 
     def shapes(self, *kinds: str) -> dict[str, tuple[int, ...]]:
-        """The shapes of the variables of some kinds, in order."""
+        """Return the shapes of the variables of some kinds, in order."""
         every = self.variables.items()
         return {n: tuple(v["shape"]) for n, v in every if v["kind"] in kinds}
 
 
 def _load(file: Path) -> dict[str, Any]:
-    """The arrays of a file, by their names in it; none if there is no such file."""
+    """Return the arrays of a file, by their names in it.
+
+    None if there is no such file.
+    """
     if not file.exists():
         return {}
     try:
@@ -134,7 +139,7 @@ def _load(file: Path) -> dict[str, Any]:
 
 
 def _check_held(file: Path, names: Iterable[str], arrays: Arrays) -> None:
-    """Raises unless a file has the arrays that the recording says it has."""
+    """Raise unless a file has the arrays that the recording says it has."""
     for name in names:
         if name not in arrays:
             raise errors.InvalidArgumentError(
@@ -151,14 +156,17 @@ def _part(arrays: Mapping[str, Any], part: str) -> dict[str, Any]:
 
 
 def as_number(value: Any) -> float | None:
-    """A number of a JSON file; None for what is none."""
+    """Return a number of a JSON file; None for what is none."""
     if isinstance(value, str):
         return NUMBERS.get(value)
     return float(value) if isinstance(value, (int, float)) else None
 
 
 def _number(value: Any) -> float:
-    """A number of a step; old recordings have null for all that is not finite."""
+    """Return a number of a step.
+
+    Old recordings have null for all that is not finite.
+    """
     number = math.nan if value is None else as_number(value)
     if number is None:
         raise ValueError(f"{value!r} is not a number")

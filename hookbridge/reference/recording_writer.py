@@ -62,7 +62,7 @@ class Writer:
         self.steps: int = 0
 
     def begin(self, variables: Arrays, kinds: Mapping[str, str]) -> None:
-        """Writes the variables before the first step."""
+        """Write the variables before the first step."""
         self._last = _plain(variables)
         self._facts["variables"] = {
             name: {
@@ -85,7 +85,7 @@ class Writer:
         batch: Arrays,
         gradients: Arrays,
     ) -> None:
-        """Writes one step: its numbers, and the variables after it."""
+        """Write one step: its numbers, and the variables after it."""
         self.steps += 1
         after, parts = _plain(variables), _plain(batch)
         whole = {
@@ -110,24 +110,24 @@ class Writer:
             file.write(json.dumps(_for_json(whole)) + "\n")
 
     def _is_small(self, *parts: Arrays) -> bool:
-        """Whether a step is one of the first, and these are small beside the limit."""
+        """Return whether a step is one of the first, and these are small."""
         size = sum(np.asarray(v).nbytes for part in parts for v in part.values())
         return self.steps <= _FIRST and _FIRST * size <= _PART_OF_FIRST * self._limit
 
     def note(self, **facts: Any) -> None:
-        """Adds to what `recording.json` says."""
+        """Add to what `recording.json` says."""
         self._facts.update(facts)
 
     def close(self) -> None:
-        """Keeps the variables after the last step."""
+        """Keep the variables after the last step."""
         if not self._kept:
-            held = Recording(self._folder).steps[-1].held
-            self._save({**held, **_named("variables", self._last)})
+            arrays = Recording(self._folder).steps[-1].held
+            self._save({**arrays, **_named("variables", self._last)})
             self._kept = True
         self._write_header()
 
     def _changes(self, after: Arrays) -> dict[str, float]:
-        """How far variables have moved since the last step."""
+        """Return how far variables have moved since the last step."""
         return {
             name: norm_of_change(value, self._last[name])
             for name, value in after.items()
@@ -135,7 +135,7 @@ class Writer:
         }
 
     def _save(self, arrays: Mapping[str, Any]) -> None:
-        """Writes the arrays of this step, unless the recording gets too large."""
+        """Write the arrays of this step, unless the recording gets too large."""
         if not arrays:
             return
         size = sum(value.nbytes for value in arrays.values())
@@ -160,7 +160,7 @@ class Writer:
 
 
 def new_folder(directory: Any) -> str:
-    """A folder without a recording in it, that can be written."""
+    """Return a folder without a recording in it, that can be written."""
     folder = writable(directory, name="directory")
     if os.path.exists(os.path.join(folder, HEADER)):
         raise errors.InvalidArgumentError(
@@ -171,21 +171,21 @@ def new_folder(directory: Any) -> str:
 
 
 def _plain(arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """Arrays of types that NumPy itself has."""
+    """Return arrays of types that NumPy itself has."""
     return {name: plain(value) for name, value in arrays.items()}
 
 
 def _named(part: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """Arrays by the names that they have in the file."""
+    """Return arrays by the names that they have in the file."""
     return {f"{part}/{name}": value for name, value in arrays.items()}
 
 
 def _for_json(value: Any) -> Any:
-    """A value for JSON, which has texts for numbers that are not finite."""
+    """Return a value for JSON, which has texts for numbers that are not finite."""
     if isinstance(value, Mapping):
-        return {str(key): _for_json(each) for key, each in value.items()}
+        return {str(key): _for_json(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_for_json(each) for each in value]
+        return [_for_json(element) for element in value]
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

@@ -10,13 +10,13 @@ from hookbridge import errors
 from hookbridge.ground.arguments import instance, shown, string_mapping
 from hookbridge.ground.counted import counted
 from hookbridge.ground.nearest_names import nearest
-from hookbridge.reference import torch_modules
+from hookbridge.reference import keras_steps, torch_modules
 from hookbridge.reference.recording_files import Recording
 from hookbridge.reference.variable_matching import Matching, match
 
 
 def replay(directory: Any) -> Replay:
-    """Reads a recording, to train a port on the same data from the same weights.
+    """Read a recording, to train a port on the same data from the same weights.
 
     NumPy is enough: TensorFlow is imported by `restore` and `dataset` alone.
 
@@ -75,13 +75,13 @@ class Replay:
           errors.InvalidArgumentError: `names` has a name that does not exist, or
             `shapes` is no dict of shapes.
         """
-        own = {name: value.shape for name, value in self.weights.items()}
+        recorded = {name: value.shape for name, value in self.weights.items()}
         instance("shapes", shapes, Mapping, "a dict {name: shape or array}")
         of_port = {n: _shape(n, v) for n, v in string_mapping("shapes", shapes).items()}
-        return match(own, of_port, names)
+        return match(recorded, of_port, names)
 
     def __str__(self) -> str:
-        """Steps, losses, batches and weights, as lines."""
+        """Step, losses, batches and weights, as lines."""
         return "\n".join(described_recording(self.recording))
 
     def restore(
@@ -91,7 +91,7 @@ class Replay:
         names: Mapping[str, str] | None = None,
         must_restore_weights: bool = True,
     ) -> Any:
-        """Gives a model the initial weights, matched as `match` does.
+        """Give a model the initial weights, matched as `match` does.
 
         Args:
           model: a built model of any Keras flavour, or a `torch.nn.Module`. A kernel of
@@ -101,7 +101,8 @@ class Replay:
             an error.
 
         Returns:
-          What `hb.checkpoints.restore` returns; of a module what `match` returns.
+          What `hb.checkpoints.restore` returns; of a module, and of a model of Keras 3
+          on JAX or PyTorch, what `match` returns.
 
         Raises:
           errors.InvalidArgumentError: the model is not built, or `names` has a name
@@ -109,12 +110,14 @@ class Replay:
           errors.CheckpointMismatchError: a weight has no partner of its shape, and
             `must_restore_weights` is set. Nothing is changed then.
         """
-        if torch_modules.is_module(model):
-            shapes = torch_modules.arrays_of(model)
-            matching = self._matched(shapes, names, must_restore_weights)
-            pairs = matching.pairs.items()
-            torch_modules.assign(model, {o: self.weights[name] for name, o in pairs})
-            return matching
+        for kind in (keras_steps, torch_modules):
+            # A model of Keras on PyTorch is a module too.
+            if kind.is_model(model):
+                shapes = kind.arrays_of(model)
+                matching = self._matched(shapes, names, must_restore_weights)
+                pairs = matching.pairs.items()
+                kind.assign(model, {port: self.weights[name] for name, port in pairs})
+                return matching
         from hookbridge import checkpoints
         from hookbridge.adapters.keras_model import variables
 
@@ -123,7 +126,7 @@ class Replay:
             v.name: variables.components(v.eager)[0].shape for v in every if v.is_weight
         }
         matching = self._matched(shapes, names, must_restore_weights)
-        entries = {other: name for name, other in matching.pairs.items()}
+        entries = {partner: name for name, partner in matching.pairs.items()}
         return checkpoints.restore(
             model,
             str(self.recording.folder / "checkpoint"),
@@ -135,7 +138,7 @@ class Replay:
     def _matched(
         self, shapes: Mapping[str, Any], names: Any, must_restore_weights: bool
     ) -> Matching:
-        """The matching of a model; raises where a weight has no partner."""
+        """Return the matching of a model; raise where a weight has no partner."""
         matching = self.match(shapes, names)
         if matching.unmatched_port and must_restore_weights:
             name = matching.unmatched_port[0]
@@ -154,7 +157,7 @@ class Replay:
         y: str | Sequence[str] | None = "y",
         sample_weight: str | None = None,
     ) -> Any:
-        """The batches as a `tf.data.Dataset` for `fit`, in order.
+        """Return the batches as a `tf.data.Dataset` for `fit`, in order.
 
         Args:
           x: the name of the input in a batch, or a list of names for several inputs.
@@ -169,14 +172,14 @@ class Replay:
         """
         import tensorflow as tf
 
-        parts = [each for each in (x, y, sample_weight) if each is not None]
-        batches = [tuple(_pick(b, each) for each in parts) for b in self.batches]
+        parts = [part for part in (x, y, sample_weight) if part is not None]
+        batches = [tuple(_pick(b, part) for part in parts) for b in self.batches]
 
         def spec(*arrays: Any) -> Any:
             shapes = [tf.TensorShape(array.shape) for array in arrays]
             shape = shapes[0]
-            for other in shapes[1:]:
-                shape = shape.most_specific_compatible_shape(other)
+            for further in shapes[1:]:
+                shape = shape.most_specific_compatible_shape(further)
             return tf.TensorSpec(shape, arrays[0].dtype)
 
         signature = tf.nest.map_structure(spec, *batches)
@@ -189,7 +192,7 @@ class Replay:
 
 
 def described_recording(recording: Recording) -> Iterator[str]:
-    """What a recording has, in lines."""
+    """Yield what a recording has, in lines."""
     steps = recording.steps
     yield f"{recording.folder}: {counted(len(steps), 'step')}"
     losses = [step.loss for step in steps if step.loss is not None]
@@ -201,10 +204,10 @@ def described_recording(recording: Recording) -> Iterator[str]:
         batch = steps[0].line["batch"].items()
         parts = [f"{name} {shape} {dtype}" for name, (shape, dtype) in batch]
         yield f"  batch: {', '.join(parts) or 'not recorded'}"
-        found = len(steps[0].line["gradient_norms"])
+        number = len(steps[0].line["gradient_norms"])
         yield (
-            f"  gradients: of {counted(found, 'weight')}"
-            if found
+            f"  gradients: of {counted(number, 'weight')}"
+            if number
             else "  gradients: none"
         )
     for kind, word in (("weight", "weights"), ("state", "other state")):
@@ -215,7 +218,7 @@ def described_recording(recording: Recording) -> Iterator[str]:
 
 
 def _shape(name: str, value: Any) -> tuple[int, ...]:
-    """A shape, or that of an array or variable."""
+    """Return a shape, or that of an array or variable."""
     try:
         return tuple(operator.index(size) for size in getattr(value, "shape", value))
     except (TypeError, ValueError) as e:
@@ -226,13 +229,13 @@ def _shape(name: str, value: Any) -> tuple[int, ...]:
 
 
 def _pick(batch: Mapping[str, Any], names: str | Sequence[str]) -> Any:
-    """An array of a batch, or several."""
+    """Return an array of a batch, or several."""
     if not isinstance(names, str):
         return tuple(_pick(batch, name) for name in names)
     if names not in batch:
-        near = ", ".join(f'"{name}"' for name in nearest(names, batch))
+        there = ", ".join(f'"{name}"' for name in nearest(names, batch)) or "nothing"
         raise errors.InvalidArgumentError(
-            f'The recorded batches have no "{names}"; the nearest: {near or "nothing"}.'
+            f'The recorded batches have no "{names}"; the nearest: {there}.'
             " Name the input and the labels: `dataset(x=..., y=...)`."
         )
     return batch[names]

@@ -13,29 +13,31 @@ from hookbridge.reference.measures import Measure
 
 
 def rate_causes(pairing: Pairing, first: Measure) -> Iterator[Cause]:
-    """What made two recorded learning rates differ."""
+    """Yield what made two recorded learning rates differ."""
     if first.name != "learning_rate":
         return
     both = [(a.learning_rate, b.learning_rate) for a, b in pairing.steps]
     rates = np.array([(a, b) for a, b in both if a is not None and b is not None])
-    mine, other = rates.T
-    difference = other - mine
+    reference_rates, port_rates = rates.T
+    difference = port_rates - reference_rates
     for shift, text in ((1, "ahead of"), (-1, "behind")):
         # The step at the end has none to be compared with.
-        if len(mine) < 3:
+        if len(reference_rates) < 3:
             break
         if shift == 1:
-            parts = explained(difference[:-1], (other[:-1] - mine[1:]))
+            parts = explained(difference[:-1], (port_rates[:-1] - reference_rates[1:]))
         else:
-            parts = explained(difference[1:], (other[1:] - mine[:-1]))
+            parts = explained(difference[1:], (port_rates[1:] - reference_rates[:-1]))
         yield Cause(
             "schedule", f"the port's schedule is one step {text} the reference's", parts
         )
-    yield from _staircase(mine, other)
-    size = float(mine @ mine)
-    factor = float(mine @ other) / size if size else 0.0
+    yield from _staircase(reference_rates, port_rates)
+    size = float(reference_rates @ reference_rates)
+    factor = float(reference_rates @ port_rates) / size if size else 0.0
     text = f"the rate is {factor:.4g} times as large in the port, in every step"
-    yield Cause("rate", text, explained(difference, other - factor * mine), 1)
+    yield Cause(
+        "rate", text, explained(difference, port_rates - factor * reference_rates), 1
+    )
     a, b = pairing.steps[first.step - 1]
     text = f"the rate of step {first.step} is {a.learning_rate:.6g} in the reference "
     # It says what differs, and comes after what explains it.

@@ -24,27 +24,27 @@ class _Tensor(NamedTuple):
     axes: tuple[int, ...]
 
 
-def is_module(value: Any) -> bool:
-    """Whether it is a `torch.nn.Module`."""
+def is_model(value: Any) -> bool:
+    """Return whether it is a `torch.nn.Module`."""
     return hasattr(value, "named_modules") and hasattr(value, "named_parameters")
 
 
 def arrays_of(module: Any) -> dict[str, Any]:
-    """The weights and moving averages of a module: `{name: array}`.
+    """Return the weights and moving averages of a module: `{name: array}`.
 
     A kernel has the output last, as in TensorFlow. The names are those of modules with
     slashes, and `kernel`, `gamma`, `beta`, `moving_mean`, `moving_variance`.
     """
-    return {each.name: _array(each, each.tensor) for each in _tensors(module)}
+    return {part.name: _array(part, part.tensor) for part in _tensors(module)}
 
 
 def assign(module: Any, arrays: Mapping[str, Any]) -> None:
-    """Gives a module the values of arrays that have the names of `arrays_of`."""
-    for each in _tensors(module):
-        if each.name in arrays:
-            back = np.argsort(each.axes) if each.axes else each.axes
-            value = np.ascontiguousarray(np.transpose(arrays[each.name], back))
-            data = each.tensor.data
+    """Give a module the values of arrays that have the names of `arrays_of`."""
+    for part in _tensors(module):
+        if part.name in arrays:
+            back = np.argsort(part.axes) if part.axes else part.axes
+            value = np.ascontiguousarray(np.transpose(arrays[part.name], back))
+            data = part.tensor.data
             data.copy_(data.new_tensor(value))
 
 
@@ -54,9 +54,9 @@ class Gradients:
     def __init__(self, module: Any) -> None:
         self._found: dict[str, Any] = {}
         self._hooks: list[Any] = [
-            each.tensor.register_post_accumulate_grad_hook(self._noting(each))
-            for each in _tensors(module)
-            if getattr(each.tensor, "requires_grad", False)
+            part.tensor.register_post_accumulate_grad_hook(self._noting(part))
+            for part in _tensors(module)
+            if getattr(part.tensor, "requires_grad", False)
         ]
 
     def _noting(self, each: _Tensor) -> Callable[[Any], None]:
@@ -67,7 +67,7 @@ class Gradients:
         return note
 
     def end(self) -> dict[str, Any]:
-        """Removes what listens, and returns `{name: array}`."""
+        """Remove what listens, and return `{name: array}`."""
         for hook in self._hooks:
             hook.remove()
         return self._found
@@ -84,11 +84,11 @@ def _tensors(module: Any) -> Iterator[_Tensor]:
     """All tensors of a module and those in it, each once."""
     seen: set[int] = set()
     for path, part in module.named_modules():
-        own = [
+        tensors = [
             *part.named_parameters(recurse=False),
             *part.named_buffers(recurse=False),
         ]
-        for name, tensor in own:
+        for name, tensor in tensors:
             if name not in _SKIPPED and id(tensor) not in seen:
                 seen.add(id(tensor))
                 named = _name(part, name)
@@ -97,7 +97,7 @@ def _tensors(module: Any) -> Iterator[_Tensor]:
 
 
 def _name(module: Any, name: str) -> str:
-    """The name in TensorFlow."""
+    """Return the name in TensorFlow."""
     if hasattr(module, "eps"):  # a normalization
         return _NORMALIZATIONS.get(name, _NAMES.get(name, name))
     kinds = [c.__name__ for c in type(module).__mro__]
@@ -107,7 +107,7 @@ def _name(module: Any, name: str) -> str:
 
 
 def _axes(module: Any, name: str, rank: int) -> tuple[int, ...]:
-    """The order of axes that TensorFlow has."""
+    """Return the order of axes that TensorFlow has."""
     plain = tuple(range(rank))
     kinds = [c.__name__ for c in type(module).__mro__]
     if rank < 2 or "Embedding" in kinds or not name.startswith("weight"):

@@ -69,7 +69,7 @@ class Rule:
     factor: float = 1.0
 
     def moves(self, course: Course) -> Any:
-        """Predicts how each element moves in each step."""
+        """Predict how each element moves in each step."""
         gradients = clipped(self, course) + self.l2 * course.weights
         rates = self.factor * course.rates[:, None]
         move = {"sgd": _sgd, "adam": _adam, "adagrad": _adagrad, "rmsprop": _rmsprop}
@@ -81,7 +81,7 @@ class Rule:
 
 
 def clipped(rule: Rule, course: Course) -> Any:
-    """The gradients as the optimizer gets them."""
+    """Return the gradients as the optimizer gets them."""
     if not rule.clip:
         return course.gradients
     if rule.clip == "value":
@@ -104,7 +104,7 @@ def _sgd(rule: Rule, gradients: Any) -> Any:
 
 
 def _adam(rule: Rule, gradients: Any) -> Any:
-    """The moves of Adam for a rate of 1, step by step."""
+    """Return the moves of Adam for a rate of 1, step by step."""
     mean = square = largest = np.zeros_like(gradients[0])
     steps = []
     for count, gradient in enumerate(gradients, 1):
@@ -139,7 +139,7 @@ def _divided(above: Any, below: Any) -> Any:
 
 
 def declared(settings: Mapping[str, Any], slots: Mapping[str, Any]) -> list[Rule]:
-    """The rules that a recorded optimizer of TensorFlow or Keras may be.
+    """Return the rules that a recorded optimizer of TensorFlow or Keras may be.
 
     Args:
       settings: the class of the optimizer and its numbers.

@@ -66,7 +66,7 @@ def match(
     *,
     any_order: bool = False,
 ) -> Matching:
-    """Matches by `names`, then by the rules for names, then by shape and order.
+    """Match by `names`, then by the rules for names, then by shape and order.
 
     With `any_order` also by the same sizes of axes in another order, to name them.
     """
@@ -102,7 +102,7 @@ def match(
 
 
 def _check_direction(pairs: Mapping[str, str], reference: Shapes, port: Shapes) -> None:
-    """Raises where a dict is turned around."""
+    """Raise where a dict is turned around."""
     for name, choice in pairs.items():
         if name not in reference and name in port and choice in reference:
             raise errors.InvalidArgumentError(
@@ -113,23 +113,23 @@ def _check_direction(pairs: Mapping[str, str], reference: Shapes, port: Shapes) 
 
 
 def _by_key(rule: Callable[[str], str], names: Sequence[str]) -> dict[str, str]:
-    """The names by what a rule makes of them, without those that it makes equal."""
+    """Return the names by what a rule makes of them, if that is unique."""
     keys = [rule(name) for name in names]
     return {k: n for k, n in zip(keys, names, strict=True) if keys.count(k) == 1}
 
 
 def _by_shape(shapes: Shapes, in_order: bool) -> dict[tuple[int, ...], list[str]]:
-    """The names by their shapes, or by the sizes of their axes in any order."""
-    found: dict[tuple[int, ...], list[str]] = {}
+    """Return the names by their shapes, or by the sizes of their axes in any order."""
+    names: dict[tuple[int, ...], list[str]] = {}
     # An average of a variable has its shape, and the other side need not have one.
     for name in (name for name in shapes if not _is_part(name, shapes)):
         key = shapes[name] if in_order else tuple(sorted(shapes[name]))
-        found.setdefault(key, []).append(name)
-    return found
+        names.setdefault(key, []).append(name)
+    return names
 
 
 def _is_part(name: str, names: Collection[str]) -> bool:
-    """Whether a name is below that of another variable, such as an average of it."""
+    """Return whether a name is below another variable's, as an average's is."""
     above = _bare(name).rpartition("/")[0]
     return above in names or f"{above}:0" in names
 
@@ -139,14 +139,14 @@ def _left(names: Iterable[str], taken: Collection[str]) -> list[str]:
 
 
 def _check(name: Any, choices: Shapes, what: str) -> None:
-    """Raises unless a name is one of the choices, which are of some kind."""
+    """Raise unless a name is one of the choices, which are of some kind."""
     if not isinstance(name, str):
         raise errors.InvalidArgumentError(
             f"Received `names` with {shown(name)} of type `{type(name).__name__}`; "
             "expected a dict {recorded name: name in the port}, both texts."
         )
     if name not in choices:
-        near = ", ".join(f"`{each}`" for each in nearest(name, choices))
+        there = ", ".join(f"`{choice}`" for choice in nearest(name, choices))
         raise errors.InvalidArgumentError(
-            f"`names` has `{name}`, which is not a {what}; the nearest: {near}."
+            f"`names` has `{name}`, which is not a {what}; the nearest: {there}."
         )

@@ -24,7 +24,7 @@ _LEAST = 0.99
 
 
 def variation_causes(evidence: StepEvidence) -> Iterator[Cause]:
-    """The variations of the reference's first step that the port's step is like."""
+    """Yield the variations of the reference's first step that the port is like."""
     if evidence.number != 1 or evidence.losses is None:
         return
     pairing = evidence.pairing
@@ -40,13 +40,13 @@ def variation_causes(evidence: StepEvidence) -> Iterator[Cause]:
     difference = (port - reference) / sizes
     least = _LEAST if names else _LEAST_OF_A_LOSS
     alone: list[tuple[str, Any]] = []
-    for each in pairing.reference.header.get(VARIATIONS) or []:
-        value = _vector(each["loss"], each["gradient_norms"], names)
+    for variation in pairing.reference.header.get(VARIATIONS) or []:
+        value = _vector(variation["loss"], variation["gradient_norms"], names)
         part = explained(difference, (port - value) / sizes)
         if part >= least:
-            yield Cause(each["name"], each["text"], part)
-        if each["name"] == UNTIED:
-            alone.append((each["text"], value))
+            yield Cause(variation["name"], variation["text"], part)
+        if variation["name"] == UNTIED:
+            alone.append((variation["text"], value))
     texts, value = _several_untied(reference, port, alone)
     part = explained(difference, (port - value) / sizes)
     if len(texts) > 1 and part >= least:
@@ -54,7 +54,7 @@ def variation_causes(evidence: StepEvidence) -> Iterator[Cause]:
 
 
 def _sizes(reference: Any) -> Any:
-    """What differences are divided by: the loss, and norms that are not too small."""
+    """Return what differences are divided by: the loss, and large norms."""
     sizes = np.maximum(np.abs(reference), 1e-3 * np.abs(reference[1:]).max(initial=0.0))
     sizes[0] = abs(reference[0])
     return np.where(sizes > 0, sizes, 1.0)
@@ -65,13 +65,14 @@ def _several_untied(
 ) -> tuple[list[str], Any]:
     """Of each variable the use that is nearest to its gradient in the port."""
     value, texts = reference.copy(), {}
-    for text, other in alone:
-        for n in np.flatnonzero(np.abs(other - reference) > 1e-6 * np.abs(reference)):
-            if n and abs(other[n] - port[n]) < abs(value[n] - port[n]):
-                value[n], texts[int(n)] = other[n], text
+    for text, alternative in alone:
+        moved = np.abs(alternative - reference) > 1e-6 * np.abs(reference)
+        for n in np.flatnonzero(moved):
+            if n and abs(alternative[n] - port[n]) < abs(value[n] - port[n]):
+                value[n], texts[int(n)] = alternative[n], text
     return list(texts.values()), value
 
 
 def _vector(loss: Any, norms: Mapping[str, Any], names: list[str]) -> Any:
-    """A loss and the norms of gradients; 0 for one that is not known."""
+    """Return a loss and the norms of gradients; 0 for one that is not known."""
     return np.array([finite(float(loss)), *(finite(norms.get(n, 0.0)) for n in names)])

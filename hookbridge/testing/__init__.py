@@ -44,5 +44,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """The public names, without the modules of this package."""
+    """Return the public names, without the modules of this package."""
     return list(__all__)

@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.convert import as_callbacks, as_hooks
+from hookbridge.adapters.keras_model.optimizers import steps_counted
 from hookbridge.ground.arguments import choice, count
 from hookbridge.testing.event_log import EventLog
 from hookbridge.testing.recorders import RecordingHook
@@ -76,7 +77,7 @@ class BothLoops:
         steps_per_epoch: int = 4,
         same: tuple[str, ...] = Seen._fields,
     ) -> Both:
-        """Runs a guest in a session and in `fit`, and compares the runs.
+        """Run a guest in a session and in `fit`, and compare the runs.
 
         Args:
           make: is called once for each loop with an empty folder, a `pathlib.Path`, and
@@ -127,7 +128,7 @@ class BothLoops:
 
 
 def _in_session(guests: list[Any], x: Any, y: Any, epochs: int) -> Any:
-    """Steps, losses and weights of a run in a `MonitoredTrainingSession`."""
+    """Step, losses and weights of a run in a `MonitoredTrainingSession`."""
     v1 = tf.compat.v1
     record = RecordingHook(EventLog(), fetches="loss:0")
     per_epoch = len(x) // BATCH
@@ -157,7 +158,7 @@ def _in_session(guests: list[Any], x: Any, y: Any, epochs: int) -> Any:
 
 
 def _in_fit(guests: list[Any], x: Any, y: Any, epochs: int) -> Any:
-    """Steps, losses and weights of a run in `fit` of `tf.keras`."""
+    """Step, losses and weights of a run in `fit` of `tf.keras`."""
     keras = tf.keras
     record = RecordingHook(EventLog(), fetches="loss:0")
     model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(1, name="dense")])
@@ -172,14 +173,14 @@ def _in_fit(guests: list[Any], x: Any, y: Any, epochs: int) -> Any:
         verbose=0,
         callbacks=as_callbacks([*guests, record]),
     )
-    steps = int(np.asarray(model.optimizer.iterations))
+    steps = steps_counted(model)
     losses = [float(value) for value in record.results()]
     return steps, losses, model.get_weights()
 
 
 @contextmanager
 def _logged(folder: Path) -> Iterator[list[str]]:
-    """The lines that guests log, without times and the folder's name.
+    """Return the lines that guests log, without times and the folder's name.
 
     What TensorFlow says of graphs and sessions is no line of a guest, nor what it
     says once in a process of names that are deprecated.
@@ -214,6 +215,7 @@ _OF_A_LOOP = (
     "Create CheckpointSaverHook",
     "Calling checkpoint listeners",
     "hookbridge: training goes on from step",
+    "Callback method `",  # how long it takes
 )
 
 
@@ -222,7 +224,7 @@ def _plain(path: Path, folder: Path) -> str:
 
 
 def _alike(one: Any, other: Any) -> bool:
-    """Whether two values are the same, numbers to a thousandth of their size."""
+    """Return whether two values are the same, numbers to a thousandth of their size."""
     if isinstance(one, list):
         same_length = len(one) == len(other)
         return same_length and all(map(_alike, one, other))

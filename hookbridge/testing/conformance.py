@@ -14,7 +14,7 @@ from hookbridge.testing.event_log import EventLog
 def differences(
     received: Collection[Delivery], expected: Collection[Delivery]
 ) -> list[str]:
-    """Where a received event sequence differs from the expected one; empty if nowhere.
+    """Return where a received event sequence differs from the expected one.
 
     Args:
       received: what a guest got, as `EventLog.of` gives it.
@@ -27,7 +27,7 @@ def differences(
     got, want = list(received), list(expected)
     if got == want:
         return []
-    place = next(
+    index = next(
         (
             i
             for i, pair in enumerate(zip(got, want, strict=False))
@@ -36,8 +36,8 @@ def differences(
         min(len(got), len(want)),
     )
     lines = [
-        f"event {place + 1}: received {_show(got, place)}, expected "
-        f"{_show(want, place)}"
+        f"event {index + 1}: received {_show(got, index)}, expected "
+        f"{_show(want, index)}"
     ]
     have, need = Counter(d.event for d in got), Counter(d.event for d in want)
     lines += [
@@ -63,7 +63,7 @@ def assert_conforms(
     host: lifecycle.Host,
     **facts: Any,
 ) -> None:
-    """Checks that a guest received the documented events.
+    """Check that a guest received the documented events.
 
     Args:
       log: the log the guest recorded in.

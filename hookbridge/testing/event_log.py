@@ -59,7 +59,7 @@ class EventLog:
         logs: Logs = None,
         results: Any = None,
     ) -> None:
-        """Appends one event.
+        """Append one event.
 
         Args:
           guest: the guest's name in this log.
@@ -75,11 +75,11 @@ class EventLog:
             self.records.append(record)
 
     def guests(self) -> list[str]:
-        """Names of all guests, in the order of their first event."""
+        """Return names of all guests, in the order of their first event."""
         return list(dict.fromkeys(r.guest for r in self.records))
 
     def of(self, guest: str) -> list[Delivery]:
-        """What a guest received, comparable with `lifecycle.expected_events`.
+        """Return what a guest received, comparable with `lifecycle.expected_events`.
 
         Args:
           guest: its name in this log.
@@ -87,7 +87,7 @@ class EventLog:
         return [Delivery(r.event, r.number) for r in self.records if r.guest == guest]
 
     def counts(self, guest: str) -> dict[str, int]:
-        """How often a guest received each event; events it never got are left out.
+        """Return how often a guest received each event that it got.
 
         Args:
           guest: its name in this log.
@@ -95,7 +95,7 @@ class EventLog:
         return dict(Counter(r.event for r in self.records if r.guest == guest))
 
     def logs(self, guest: str, event: str) -> list[Mapping[str, float]]:
-        """The `logs` of each such event, in order.
+        """Return the `logs` of each such event, in order.
 
         Args:
           guest: the guest's name in this log.
@@ -104,14 +104,14 @@ class EventLog:
         return [r.logs for r in self.records if (r.guest, r.event) == (guest, event)]
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The records as plain dicts without `results`, for `json.dump`."""
+        """Return the records as plain dicts without `results`, for `json.dump`."""
         return [
             {key: value for key, value in r._asdict().items() if key != "results"}
             for r in self.records
         ]
 
     def clear(self) -> None:
-        """Forgets everything and starts the clock again."""
+        """Forget everything and start the clock again."""
         with self._lock:
             self.records.clear()
             self._start = self._clock()
@@ -124,7 +124,10 @@ class EventLog:
 
 
 def _scalars(logs: Logs) -> dict[str, float]:
-    """The numbers in `logs`; reads no tensor, since that would wait for its step."""
+    """Return the numbers in `logs`.
+
+    Reads no tensor, since that would wait for its step.
+    """
     if not isinstance(logs, Mapping):
         return {}
     return {
@@ -138,12 +141,12 @@ def _scalars(logs: Logs) -> dict[str, float]:
 def number_and_logs(
     event: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> tuple[int | None, Any]:
-    """The epoch or batch and the `logs` of a callback event's arguments."""
+    """Return the epoch or batch and the `logs` of a callback event's arguments."""
     if event in ("set_model", "set_params"):
         return None, None
     key = "epoch" if "epoch" in event else "batch" if "batch" in event else None
-    rest = list(args)
+    positional = list(args)
     number = None
     if key is not None:
-        number = int(kwargs[key] if key in kwargs else rest.pop(0))
-    return number, kwargs.get("logs", rest[0] if rest else None)
+        number = int(kwargs[key] if key in kwargs else positional.pop(0))
+    return number, kwargs.get("logs", positional[0] if positional else None)

@@ -86,7 +86,7 @@ class RecordingHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self.log.add(self.name, "end")
 
     def results(self) -> list[Any]:
-        """What each run fetched."""
+        """Return what each run fetched."""
         return [
             r.results
             for r in self.log
@@ -156,7 +156,7 @@ class RecordingCallback(AnyFlavour):
 
 
 def _not_overridden(*args: Any, **kwargs: Any) -> None:
-    """The method of an event that the guest does not override."""
+    """Stand in for the method of an event that the guest does not override."""
 
 
 _not_overridden._is_default = True  # type: ignore[attr-defined]

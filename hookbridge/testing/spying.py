@@ -15,7 +15,7 @@ _SPY = "_hookbridge_spied"
 
 
 def spy(guest: object, log: EventLog, name: str | None = None) -> Any:
-    """Makes a guest record what it receives, without changing what it does.
+    """Make a guest record what it receives, without changing what it does.
 
     The methods of the instance are wrapped, not those of its class. Only events that
     the guest overrides are recorded (see `lifecycle.overridden`), so no host takes it
@@ -50,7 +50,7 @@ def spy(guest: object, log: EventLog, name: str | None = None) -> Any:
 
 
 def unspy(guest: object) -> Any:
-    """Undoes `spy`.
+    """Undo `spy`.
 
     Args:
       guest: a hook or callback; one that is not spied on is left as it is.
@@ -71,7 +71,7 @@ def _recording(
     log: EventLog,
     name: str,
 ) -> Callable[..., Any]:
-    """The method of a guest with a record of each call before it runs."""
+    """Return the method of a guest with a record of each call before it runs."""
 
     @functools.wraps(method)
     def wrapper(*args: Any, **kwargs: Any) -> Any:

@@ -61,6 +61,31 @@ def test_the_step_of_a_call_that_makes_several(keras: Any) -> None:
     assert steps == [0, 3, 6, 9]
 
 
+def test_the_step_where_gradients_are_accumulated(keras: Any) -> None:
+    """Keras 3 counts an update for two steps there; the step is that of hooks."""
+    is_keras3 = "gradient_accumulation_steps" in keras.optimizers.SGD().get_config()
+    options = {"gradient_accumulation_steps": 2} if is_keras3 else {}
+    steps: list[int] = []
+    ends: list[int] = []
+
+    class Step(hb.callbacks.EarlyStopper):
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            ends.append(self.global_step())
+
+    model = ramp_model(keras)
+    model.compile(keras.optimizers.SGD(9.0, **options), "mse")
+
+    def rate(step: int) -> float:
+        steps.append(step)
+        return 1.0
+
+    scheduler = hb.callbacks.LearningRateScheduler(rate)
+    guests = hb.as_callbacks([scheduler, Step(lambda evaluations: False)])
+    ones = np.ones([6, 1], "float32")
+    model.fit(ones, ones, batch_size=2, epochs=2, verbose=0, callbacks=guests)
+    assert steps == list(range(6)) and ends == list(range(1, 7))
+
+
 def stop_after(number: int, seen: list[Any]) -> Callable[[list[Any]], bool]:
     def stop(evaluations: list[Any]) -> bool:
         seen.append([dict(each) for each in evaluations])

@@ -31,6 +31,7 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "_scaffold": "the saver of the session is that of the hook",
         "_timer": "whether it saves after the next step, the last in flight",
     },
+    "MonitoredSession's creator": {"_hooks": "which other hooks of a session save"},
     "Saver": {"_pad_step_number": "how the files of a background save are called"},
     "SummarySaverHook": {"_output_dir": "checked before training for writing"},
     "GlobalStepWaiterHook": {"_wait_until_step": "whether it would wait for ever"},
@@ -83,6 +84,7 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
     },
     "Keras 2 optimizer": {"_learning_rate": "the variable or the schedule"},
     "Keras 2 legacy optimizer": {
+        "_initial_decay": "the rate of a step with `decay=`",
         "_create_all_weights": "to make the slots that a checkpoint has",
         "_hyper": "whether its `lr` is a schedule; variables that a graph has",
     },

@@ -26,8 +26,8 @@ from hookbridge.old_programs.scanning.findings import CODES, VERDICTS
 
 
 def test_every_verdict_is_documented(repo_root: Path) -> None:
-    text = (repo_root / "docs" / "migration.md").read_text("utf-8")
-    rows = set(re.findall(r"^\| (\w+) \|", text, re.M)) - {"Verdict"}
+    text = (repo_root / "docs" / "codes.md").read_text("utf-8")
+    rows = set(re.findall(r"^\| `(\w+)` \|", text, re.M))
     assert rows == set(VERDICTS)
     assert {code.verdict for code in CODES.values()} <= rows
 
@@ -137,7 +137,7 @@ def answer(name: str, target: Target) -> str:
     found = resolve(name, target)
     if found is None:
         return "as it is"
-    return "another name" if found.living else "gone, with a way out"
+    return "another name" if found.living else "removed, with advice"
 
 
 def test_every_name_of_1_15_has_an_answer_and_the_docs_count_them(
@@ -151,7 +151,7 @@ def test_every_name_of_1_15_has_an_answer_and_the_docs_count_them(
             names = names_of_1_15(kind)
             counts = Counter(answer(name, target) for name in names)
             row = [
-                counts[c] for c in ("as it is", "another name", "gone, with a way out")
+                counts[c] for c in ("as it is", "another name", "removed, with advice")
             ]
             cells = " | ".join(f"{number:,}" for number in (len(names), *row))
             assert f"| {title} | {cells} |" in text

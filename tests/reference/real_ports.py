@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +78,14 @@ RIGHT = {
         clip=("global norm", 0.15),
     ),
     "normalized": Port("normalized", "adagrad", {"initial": 0.1}, lambda n: 0.1),
+}
+
+# The same programs, all of them trained by Adam.
+RIGHT_WITH_ADAM = {
+    name: port
+    if port.optimizer == "adam"
+    else replace(port, optimizer="adam", options={})
+    for name, port in RIGHT.items()
 }
 
 

@@ -94,8 +94,8 @@ def batches(name: str) -> list[Arrays]:
     return [one() for _ in range(STEPS)]
 
 
-def record(name: str, folder: Path) -> None:
-    """Trains in a session, as programs of TensorFlow 1 do."""
+def record(name: str, folder: Path, *, adam: bool = False) -> None:
+    """Trains in a session, as programs of TensorFlow 1 do; with Adam if asked."""
     data = batches(name)
     with tf.Graph().as_default():
         fed = {
@@ -109,14 +109,14 @@ def record(name: str, folder: Path) -> None:
             for key, value in initial(name).items()
         }
         step = v1.train.get_or_create_global_step()
-        train_op = _TRAIN[name](fed, w, step)
+        train_op = _TRAIN[name](fed, w, step, adam)
         hooks = hb.as_hooks([hb.recorder(folder, steps=STEPS)])
         with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
             for batch in data:
                 session.run(train_op, {fed[key]: batch[key] for key in fed})
 
 
-def _autoencoder(fed: Arrays, w: Arrays, step: Any) -> Any:
+def _autoencoder(fed: Arrays, w: Arrays, step: Any, adam: bool) -> Any:
     x, strides = fed["images"], [1, 2, 2, 1]
     h = tf.nn.conv2d(x, w["conv1/kernel"], strides, "SAME") + w["conv1/bias"]
     first = tf.nn.leaky_relu(h, 0.2)
@@ -135,7 +135,7 @@ def _autoencoder(fed: Arrays, w: Arrays, step: Any) -> Any:
     return v1.train.AdamOptimizer(rate, beta2=0.9).minimize(loss, step)
 
 
-def _policy(fed: Arrays, w: Arrays, step: Any) -> Any:
+def _policy(fed: Arrays, w: Arrays, step: Any, adam: bool) -> Any:
     h = tf.nn.conv2d(fed["boards"], w["conv/kernel"], 1, "SAME") + w["conv/bias"]
     h = tf.nn.relu(h)
     p = tf.nn.conv2d(h, w["policy/conv/kernel"], 1, "SAME") + w["policy/conv/bias"]
@@ -150,10 +150,13 @@ def _policy(fed: Arrays, w: Arrays, step: Any) -> Any:
     kernels = [value for key, value in w.items() if key.endswith("kernel")]
     loss += L2 * tf.add_n([tf.nn.l2_loss(each) for each in kernels])
     rate = v1.train.piecewise_constant(step, [1, 3], [0.05, 0.03, 0.01])
-    return v1.train.MomentumOptimizer(rate, 0.9).minimize(loss, step)
+    optimizer = v1.train.MomentumOptimizer(rate, 0.9)
+    if adam:
+        optimizer = v1.train.AdamOptimizer(rate)
+    return optimizer.minimize(loss, step)
 
 
-def _lstm(fed: Arrays, w: Arrays, step: Any) -> Any:
+def _lstm(fed: Arrays, w: Arrays, step: Any, adam: bool) -> Any:
     x, lengths = fed["words"], fed["lengths"]
     h = c = tf.zeros([tf.shape(x)[0], UNITS])
     for t in range(5):
@@ -177,7 +180,7 @@ def _lstm(fed: Arrays, w: Arrays, step: Any) -> Any:
     return optimizer.apply_gradients(zip(gradients, variables, strict=True), step)
 
 
-def _normalized(fed: Arrays, w: Arrays, step: Any) -> Any:
+def _normalized(fed: Arrays, w: Arrays, step: Any, adam: bool) -> Any:
     h = fed["x"] @ w["hidden/kernel"]
     mean, variance = tf.nn.moments(h, [0])
     for key, value in (("mean", mean), ("variance", variance)):
@@ -192,7 +195,8 @@ def _normalized(fed: Arrays, w: Arrays, step: Any) -> Any:
         tf.nn.sparse_softmax_cross_entropy_with_logits(labels=fed["y"], logits=logits)
     )
     with tf.control_dependencies(v1.get_collection(v1.GraphKeys.UPDATE_OPS)):
-        return v1.train.AdagradOptimizer(0.1).minimize(loss, step)
+        kind = v1.train.AdamOptimizer if adam else v1.train.AdagradOptimizer
+        return kind(0.1).minimize(loss, step)
 
 
 _TRAIN = {

@@ -7,16 +7,19 @@ the same in such a fork.
 
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fork_server import ForkServer
 from put_aside import OTHER_WORLD
 
 from hookbridge.ground.compat import LAST_WITH_KERAS2, installed_tf_version
+from hookbridge.old_programs.run import statements
 
 IS_215 = installed_tf_version() <= LAST_WITH_KERAS2
 ON_NEWEST = pytest.mark.skipif(IS_215, reason="the same on each TensorFlow")
@@ -46,3 +49,11 @@ def launch_fork(
     done = server.run("-m", "hookbridge", "run", *words, folder=cwd, **environment)
     assert OTHER_WORLD not in done.stderr, done.stderr
     return done
+
+
+def as_own_file(text: str, /, **names: Any) -> dict[str, Any]:
+    """Runs a text as a file of a program, here and now; returns its names."""
+    space = {"__name__": "own_file", **names}
+    tree = statements.as_run(ast.parse(text), targets_tf1=None)
+    exec(compile(tree, "own_file.py", "exec", dont_inherit=True), space)
+    return space

@@ -20,6 +20,7 @@ import hookbridge
 from hookbridge.contrib import namespace, private_modules
 from hookbridge.contrib.areas import learn
 from hookbridge.ground.compat import installed_tf_version
+from hookbridge.old_programs.names.contrib_names import AREAS, NAMES, Source
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import DATA, Target, table
 
@@ -97,7 +98,7 @@ def test_what_is_gone_raises_when_it_is_used(launcher: ForkServer) -> None:
     ):
         assert text.startswith(f"tf.contrib.{name}"), text
         assert f"gone.py:{line}" in text
-        assert "Way out: " in text
+        assert "Instead: " in text
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
     assert last.startswith("hookbridge.errors.GoneNameError: tf.contrib.gan.gan_train")
@@ -124,7 +125,16 @@ def test_every_name_of_1_15_lives_or_is_told_to_be_gone(
                     # The list of living names of tf.contrib is that of the newest.
                     assert (full in dead) is is_gone or (IS_215 and is_gone), full
                     if full in dead and kind == "contrib" and found is not None:
-                        assert "Way out: " + found.hint in dead[full], full
+                        assert "Instead: " + found.hint in dead[full], full
+
+
+def test_a_source_of_the_table_is_read_as_it_is_written() -> None:
+    listed = [source for sources in AREAS.values() for source in sources]
+    for source in (*listed, *NAMES.values()):
+        assert Source.parse(source.dotted) == source
+    assert all(source.file.is_file() for source in listed if source.root == "ours")
+    with pytest.raises(ValueError, match="unknown source"):
+        Source.parse("numpy.array")
 
 
 @ON_NEWEST
@@ -329,7 +339,7 @@ def test_a_program_that_asks_for_a_name_gets_the_answer_of_1_15() -> None:
         owner, _, last = f"tf.contrib.{name}".rpartition(".")
         owner = owner.removeprefix("tf.contrib").lstrip(".")
         module = getattr(namespace.root(), owner) if owner else namespace.root()
-        with pytest.raises(AttributeError, match="Way out: "):
+        with pytest.raises(AttributeError, match="Instead: "):
             getattr(module, last)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import array
-import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from fork_server import ForkServer
-from launching import launch_fork
+from launching import as_own_file, launch_fork
 
 from hookbridge.old_programs.run.given_back import (
     lost_arguments,
@@ -58,57 +57,61 @@ def test_functions_of_numpy_take_what_they_lost_in_every_file(
 
 def test_values_that_python_and_numpy_refuse_are_taken() -> None:
     """As Python 3.7 and NumPy 1.18 took them."""
-    lost_arguments.bring_back()
-    numpy: Any = np  # which takes what its types do not say
-    sampling: Any = random
-    rows = [numpy.array([1]), numpy.array([2])]
-    assert numpy.vstack(iter(rows)).tolist() == [[1], [2]]
-    assert numpy.hstack({1: rows[0], 2: rows[1]}.values()).tolist() == [1, 2]
-    assert numpy.stack(rows, axis=1).tolist() == [[1, 2]]
-    assert numpy.array([[1], [2, 3]]).tolist() == [[1], [2, 3]]
-    assert numpy.asarray([[1], [2, 3]]).dtype == object
-    with pytest.raises(ValueError, match="inhomogeneous"):
-        numpy.array([[1], [2, 3]], numpy.float32)
-    with pytest.raises(ValueError, match="could not"):
-        numpy.array(["x"]).astype(float)
-    assert numpy.array([1, 2], copy=False).tolist() == [1, 2]
-    read = numpy.fromstring(b"ab", numpy.uint8)
-    read[0] = 1
-    assert read.tolist() == [1, 98]
-    assert numpy.fromstring("1, 2", sep=",").tolist() == [1.0, 2.0]
-    assert sampling.sample({7}, 1) == [7] and sampling.sample([7], k=1) == [7]
-    assert sampling.randint(2.0, 2) == 2 and sampling.randrange(3.0, stop=4.0) == 3
-    with pytest.raises((TypeError, ValueError)):
-        sampling.randint(0.5, 2)
-    assert numpy.corrcoef([1, 2], [1, 2], bias=True).round().tolist() == [
-        [1, 1],
-        [1, 1],
-    ]
+    as_own_file(
+        "import random, numpy, pytest\n"
+        "rows = [numpy.array([1]), numpy.array([2])]\n"
+        "assert numpy.vstack(iter(rows)).tolist() == [[1], [2]]\n"
+        "assert numpy.vstack(tup=iter([[1], [2]])).tolist() == [[1], [2]]\n"
+        "assert numpy.hstack({1: rows[0], 2: rows[1]}.values()).tolist() == [1, 2]\n"
+        "assert numpy.stack(rows, axis=1).tolist() == [[1, 2]]\n"
+        "assert numpy.array([[1], [2, 3]]).tolist() == [[1], [2, 3]]\n"
+        "assert numpy.asarray([[1], [2, 3]]).dtype == object\n"
+        "with pytest.raises(ValueError, match='inhomogeneous'):\n"
+        "    numpy.array([[1], [2, 3]], numpy.float32)\n"
+        "with pytest.raises(ValueError, match='could not'):\n"
+        "    numpy.array(['x']).astype(float)\n"
+        "assert numpy.array([1, 2], copy=False).tolist() == [1, 2]\n"
+        "read = numpy.fromstring(b'ab', numpy.uint8)\n"
+        "read[0] = 1\n"
+        "assert read.tolist() == [1, 98]\n"
+        "assert numpy.fromstring('1, 2', sep=',').tolist() == [1.0, 2.0]\n"
+        "assert numpy.fromstring('\\xe9', numpy.uint8).tolist() == [195, 169]\n"
+        "assert random.sample({7}, 1) == [7] and random.sample([7], k=1) == [7]\n"
+        "assert random.randint(2.0, 2) == 2\n"
+        "assert random.randrange(3.0, stop=4.0) == 3\n"
+        "with pytest.raises((TypeError, ValueError)):\n"
+        "    random.randint(0.5, 2)\n"
+        "found = numpy.corrcoef([1, 2], [1, 2], bias=True)\n"
+        "assert found.round().tolist() == [[1, 1], [1, 1]]\n"
+    )
 
 
 def test_lists_of_unequal_length_are_arrays_of_objects(tmp_path: Path) -> None:
     """Where a function makes the array, too: NumPy 1.18 gave these."""
-    lost_arguments.bring_back()
-    numpy: Any = np
-    rows = [[1], [2, 3], [4, 5, 6]]
-    numpy.savez(tmp_path / "rows.npz", rows=rows)
-    assert np.load(tmp_path / "rows.npz", allow_pickle=True)["rows"].tolist() == rows
-    assert [part.tolist() for part in numpy.array_split(rows, 2)] == [
-        rows[:2],
-        rows[2:],
-    ]
-    assert numpy.shape(rows) == (3,) and numpy.array(rows, None).dtype == object
-    assert numpy.concatenate([rows, rows]).tolist() == rows * 2
-    assert numpy.delete(rows, 1).tolist() == [rows[0], rows[2]]
-    assert numpy.take(rows, [0, 2]).tolist() == [rows[0], rows[2]]
-    numpy.save(tmp_path / "rows.npy", rows)
-    assert np.load(tmp_path / "rows.npy", allow_pickle=True).tolist() == rows
-    with pytest.raises((TypeError, ValueError)):
-        numpy.mean(rows)
-    numpy.random.seed(0)
-    assert numpy.random.permutation(rows).tolist() == rows[::-1]
-    with pytest.raises(ValueError, match="inhomogeneous"):
-        numpy.asanyarray(rows, numpy.float32)
+    as_own_file(
+        "import numpy, pytest\n"
+        "rows = [[1], [2, 3], [4, 5, 6]]\n"
+        "numpy.savez(folder / 'rows.npz', rows=rows)\n"
+        "read = numpy.load(folder / 'rows.npz', allow_pickle=True)['rows']\n"
+        "assert read.tolist() == rows\n"
+        "parts = [part.tolist() for part in numpy.array_split(rows, 2)]\n"
+        "assert parts == [rows[:2], rows[2:]]\n"
+        "assert numpy.shape(rows) == (3,)\n"
+        "assert numpy.array(rows, None).dtype == object\n"
+        "assert numpy.concatenate([rows, rows]).tolist() == rows * 2\n"
+        "assert numpy.delete(rows, 1).tolist() == [rows[0], rows[2]]\n"
+        "assert numpy.take(rows, [0, 2]).tolist() == [rows[0], rows[2]]\n"
+        "numpy.save(folder / 'rows.npy', rows)\n"
+        "read = numpy.load(folder / 'rows.npy', allow_pickle=True)\n"
+        "assert read.tolist() == rows\n"
+        "with pytest.raises((TypeError, ValueError)):\n"
+        "    numpy.mean(rows)\n"
+        "numpy.random.seed(0)\n"
+        "assert numpy.random.permutation(rows).tolist() == rows[::-1]\n"
+        "with pytest.raises(ValueError, match='inhomogeneous'):\n"
+        "    numpy.asanyarray(rows, numpy.float32)\n",
+        folder=tmp_path,
+    )
 
 
 def test_cast_makes_arrays_of_a_kind() -> None:
@@ -119,22 +122,38 @@ def test_cast_makes_arrays_of_a_kind() -> None:
 
 def test_random_takes_what_it_took() -> None:
     """Values are those of Python 3.7."""
-    lost_arguments.bring_back()
-    module: Any = random
-    own: Any = random.Random(1)
-    assert own.sample({1, 2, 3}, 2) == [1, 3]
-    assert module.sample(population={7}, k=1) == [7]
-    values = [1, 2, 3, 4]
-    module.shuffle(values, lambda: 0.3)
-    assert values == [4, 3, 1, 2]
-    module.seed(np.int64(5))
-    first = module.random()
-    module.seed(5)
-    assert module.random() == first
-    module.seed((1, 2))
-    assert module.randint(0, np.float32(3)) in range(4)
-    assert np.vstack(tup=iter([[1], [2]])).tolist() == [[1], [2]]  # type: ignore[call-overload]
-    assert np.fromstring("\xe9", np.uint8).tolist() == [195, 169]  # type: ignore[call-overload]
+    as_own_file(
+        "import random, numpy as np\n"
+        "from random import sample\n"
+        "own = random.Random(1)\n"
+        "assert own.sample({1, 2, 3}, 2) == [1, 3]\n"
+        "assert sample(population={7}, k=1) == [7]\n"
+        "values = [1, 2, 3, 4]\n"
+        "random.shuffle(values, lambda: 0.3)\n"
+        "assert values == [4, 3, 1, 2]\n"
+        "random.seed(np.int64(5))\n"
+        "first = random.random()\n"
+        "random.seed(5)\n"
+        "assert random.random() == first\n"
+        "random.seed((1, 2))\n"
+        "assert random.randint(0, np.float32(3)) in range(4)\n"
+    )
+
+
+def test_what_a_program_sets_is_what_it_reads() -> None:
+    """A function that it replaces, and a name that is its own."""
+    names = as_own_file(
+        "import numpy as np\n"
+        "plain = np.array\n"
+        "np.array = lambda *values: 'own'\n"
+        "set_by_program = np.array([1])\n"
+        "np.array = original\n"
+        "def take(np): return np.float\n"
+        "class Own:\n    float = 3\n    array = shuffle = 4\n"
+        "read = take(Own), Own.array, Own().shuffle\n",
+        original=np.array,
+    )
+    assert names["set_by_program"] == "own" and names["read"] == (3, 4, 4)
 
 
 def test_methods_of_classes_below_built_in_types_come_back() -> None:
@@ -273,8 +292,10 @@ def test_the_way_out_is_told_where_a_type_is_too_small_for_a_number() -> None:
 
 
 def test_yaml_loads_without_a_loader() -> None:
-    lost_arguments.bring_back()
-    yaml: Any = pytest.importorskip("yaml")
-    assert yaml.load("a: [1]") == {"a": [1]}
-    assert list(yaml.load_all("1\n---\n2")) == [1, 2]
-    assert yaml.load("a: !!x 1", Loader=yaml.BaseLoader) == {"a": "1"}
+    pytest.importorskip("yaml")
+    as_own_file(
+        "import yaml\n"
+        "assert yaml.load('a: [1]') == {'a': [1]}\n"
+        "assert list(yaml.load_all('1\\n---\\n2')) == [1, 2]\n"
+        "assert yaml.load('a: !!x 1', Loader=yaml.BaseLoader) == {'a': '1'}\n"
+    )

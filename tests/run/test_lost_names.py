@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import collections.abc
 import contextlib
 import importlib
 import inspect
 import io
 import os
+import random
 import sys
+import threading
+import time
 import types
+import unittest
 import warnings
 from pathlib import Path
 from typing import Any
@@ -16,7 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fork_server import ForkServer
-from launching import launch_fork
+from launching import as_own_file, launch_fork
 
 from hookbridge.cli import main
 from hookbridge.old_programs.names import lost_in_libraries
@@ -24,6 +29,7 @@ from hookbridge.old_programs.run.given_back import (
     lost_methods,
     lost_names,
     lost_pictures,
+    old_libraries,
 )
 from hookbridge.old_programs.scanning.scan import scan
 
@@ -43,30 +49,90 @@ def test_modules_that_a_library_lost_come_back(
     monkeypatch.syspath_prepend(tmp_path)
     for name in [n for n in sys.modules if n.startswith(("scipy", "sklearn"))]:
         monkeypatch.delitem(sys.modules, name)
-    before = set(sys.modules)
     try:
-        used = (
-            "sklearn.cross_validation.train_test_split",
-            "scipy.sparse.linalg.eigen.arpack",
-            "scipy.misc.imsave",
-            "sklearn.externals.joblib",  # joblib may not be installed
+        names = as_own_file(
+            "import inspect, numpy as np, scipy.misc\n"
+            "import sklearn.cross_validation as split\n"
+            "from scipy.sparse.linalg.eigen import arpack\n"
+            "from scipy.misc import imsave\n"
+            "split = split.train_test_split()\n"
+            "found = arpack.eigsh()\n"
+            "is_same = scipy.misc.imsave is imsave\n"
+            "args = inspect.getargspec(lambda a, b=1: a).args\n"
+            "numbers = np.float, np.NINF, np.sctypes['float'][1], np.bool(1)\n"
+            "asked = getattr(np, 'float')\n"
         )
-        lost_names.bring_back(used)
-        split = importlib.import_module("sklearn.cross_validation")
-        assert split.train_test_split() == 1
-        arpack = importlib.import_module("scipy.sparse.linalg.eigen.arpack")
-        assert arpack.eigsh() == 2
-        misc = importlib.import_module("scipy.misc")
-        assert misc.imsave is lost_pictures.imsave
-        assert lost_names.getargspec(lambda a, b=1: a).args == ["a", "b"]
-        assert inspect.getargspec is not None  # type: ignore[attr-defined]
-        # `numpy` warns of names that it has lost, and so has no type for them.
-        assert vars(np)["float"] is float and vars(np)["NINF"] == -np.inf
-        assert vars(np)["sctypes"]["float"][1] is np.float32
     finally:
-        for name in set(sys.modules) - before:
-            if name.startswith(("scipy", "sklearn")):
-                del sys.modules[name]
+        for name in [n for n in sys.modules if n.startswith(("scipy", "sklearn"))]:
+            del sys.modules[name]
+    assert names["split"] == 1 and names["found"] == 2 and names["is_same"]
+    assert names["imsave"] is lost_pictures.imsave
+    assert names["args"] == ["a", "b"] and names["asked"] is float
+    assert names["numbers"] == (float, -np.inf, np.float32, True)
+
+
+LIBRARY = """import collections, numpy, random, time
+def has(module, name): return hasattr(module, name)
+"""
+OF_A_PROGRAM = """import collections, inspect, random, time, unittest
+import numpy as np
+from numpy import float
+from random import shuffle
+import library
+array, before = np.array([[1], [2, 3]]), (np.array, random.shuffle)
+values = [1, 2, 3, 4]
+random.shuffle(values, lambda: 0.3)
+np.percentile([1, 2], 40, interpolation="lower")
+np.float(2), time.clock(), collections.Mapping, inspect.getargspec(len.__class__)
+asked = [library.has(module, name) for module, name in (
+    (np, "float"), (time, "clock"), (collections, "Mapping"), (np, "lib.pad"),
+    (unittest.TestCase, "assertItemsEqual"))]
+"""
+
+
+def test_others_keep_their_libraries() -> None:
+    """All that a program finds again is found in its own files only."""
+    owners: list[Any] = [np, np.random, random, random.Random, collections, inspect]
+    owners += [time, unittest.TestCase, threading.Thread, types]
+    before = [dict(vars(owner)) for owner in owners]
+    modules = set(sys.modules)
+    library = types.ModuleType("library")
+    exec(LIBRARY, vars(library))
+    sys.modules["library"] = library
+    try:
+        program = as_own_file(OF_A_PROGRAM)
+    finally:
+        del sys.modules["library"]
+    assert program["array"].dtype == object and program["values"] == [4, 3, 1, 2]
+    assert program["before"][0] is not np.array and not any(program["asked"])
+    assert [dict(vars(owner)) for owner in owners] == before
+    new = set(sys.modules) - modules
+    assert not any(type(sys.modules[name]) is lost_names.LostModule for name in new)
+
+
+def test_a_file_of_an_old_library_gets_what_it_lacks(tmp_path: Path) -> None:
+    """What it tries stays as it is: it has another way."""
+    place = tmp_path / "site-packages" / "old_library.py"
+    place.parent.mkdir()
+    place.write_text(
+        '"""An old library."""\n'
+        "import collections, imp\n"
+        "import numpy as np\n"
+        "from collections import Mapping, OrderedDict\n"
+        "try:\n    from fractions import gcd\nexcept ImportError:\n    gcd = None\n"
+        "has = hasattr(np, 'float')\n"
+        "kinds = np.float, collections.MutableMapping, Mapping, imp.reload\n"
+        "plain = np.array\n"
+    )
+    assert old_libraries.is_one(str(place))
+    loader = old_libraries.OldLibraryLoader("old_library", str(place))
+    names: dict[str, Any] = {"__name__": "old_library"}
+    exec(loader.get_code("old_library"), names)
+    kinds = (float, collections.abc.MutableMapping, collections.abc.Mapping)
+    assert names["kinds"] == (*kinds, importlib.reload)
+    assert names["gcd"] is None and not names["has"] and names["plain"] is np.array
+    place.write_text("import numpy as np\nimport importlib\nx = np.array\n")
+    assert not old_libraries.is_one(str(place))
 
 
 def test_pictures_are_read_written_and_scaled(tmp_path: Path) -> None:
@@ -96,25 +162,20 @@ def test_arrays_become_pictures_of_the_bytes_that_scipy_made() -> None:
     assert scaled.tolist() == [[2, 4], [6, 10]]
 
 
-OF_PILLOW = {
-    name
-    for name, row in lost_in_libraries.lost_names().items()
-    if row.library == "Pillow"
-}
-
-
 def test_texts_have_the_sizes_of_pillow_9() -> None:
     """The numbers are those of Pillow 9.5."""
     pytest.importorskip("PIL")
     from PIL import Image, ImageDraw, ImageFont
 
-    lost_names.bring_back(OF_PILLOW)
     load = getattr(ImageFont, "load_default_imagefont", ImageFont.load_default)
-    font: Any = load()
-    draw: Any = ImageDraw.Draw(Image.new("RGB", (200, 80)))
-    assert font.getsize("Hello") == (30, 11)
-    assert draw.textsize("one\nmore", font) == (24, 26)
-    assert vars(Image)["ANTIALIAS"] == 1
+    names = as_own_file(
+        "from PIL import Image\n"
+        "sizes = font.getsize('Hello'), draw.textsize('one\\nmore', font)\n"
+        "filter = Image.ANTIALIAS\n",
+        font=load(),
+        draw=ImageDraw.Draw(Image.new("RGB", (200, 80))),
+    )
+    assert names["sizes"] == ((30, 11), (24, 26)) and names["filter"] == 1
 
 
 def test_a_lost_method_is_found_where_its_library_is_imported(tmp_path: Path) -> None:
@@ -134,14 +195,13 @@ def test_a_place_that_lost_its_functions_has_them_again(tmp_path: Path) -> None:
         "from numpy.lib.nanfunctions import nansum\n"
         "print(np.lib.pad([1], 1, 'constant'), sets.union1d([1], [2]), nansum([2]))\n"
     )
-    lost_names.bring_back(())
     (tmp_path / "sets.py").write_text(text)
     assert main(["migrate", "rewrite", str(tmp_path), "--write"]) == 0
     rewritten = (tmp_path / "sets.py").read_text()
     assert "np.pad([1]" in rewritten and "np.union1d" in rewritten
-    for program in (text, rewritten):
+    for program, run in ((text, as_own_file), (rewritten, exec)):
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            exec(program, {})
+            run(program)
         assert out.getvalue() == "[0 1 0] [1 2] 2\n"
     (tmp_path / "sets.py").write_text("import scipy as sp\nsp.sign(2), sp.sqrt(-1)\n")
     found = {f.name: f.way_out for f in scan([tmp_path]).findings}
@@ -189,10 +249,9 @@ def test_lost_functions_of_numpy_act_as_before() -> None:
         "print(np.in1d([[1, 2], [3, 4]], [2, 3]).tolist())\n"
         "print(np.trapz([1, 2, 3]), np.row_stack([[1], [2]]).tolist())\n"
     )
-    lost_names.bring_back(())
     with contextlib.redirect_stdout(io.StringIO()) as out, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        exec(program, {})
+        as_own_file(program)
     assert out.getvalue().splitlines() == [
         "1 2 2.0",
         "[[2, 1], [3, 4]]",

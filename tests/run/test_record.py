@@ -119,6 +119,138 @@ def test_plain_sessions(tmp_path: Path, launcher: ForkServer) -> None:
         assert last.arrays("variables").keys() == {"w"}
 
 
+EVALUATED = """
+import sys
+import numpy as np
+import tensorflow as tf
+
+def model_fn(features, labels, mode):
+    w = tf.get_variable("w", [2, 1], initializer=tf.ones_initializer())
+    loss = tf.reduce_mean(tf.square(tf.matmul(features["x"], w) - labels))
+    step = tf.train.get_or_create_global_step()
+    train_op = tf.train.AdamOptimizer(0.1).minimize(loss, global_step=step)
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train_op)
+
+def data():
+    x = np.arange(8, dtype="float32").reshape(4, 2)
+    return tf.data.Dataset.from_tensor_slices(({"x": x}, x[:, :1])).repeat().batch(2)
+
+estimator = tf.estimator.Estimator(model_fn, sys.argv[1])
+train = tf.estimator.TrainSpec(data, max_steps=4)
+evaluate = tf.estimator.EvalSpec(data, steps=2, throttle_secs=0)
+tf.estimator.train_and_evaluate(estimator, train, evaluate)
+estimator.train(data, max_steps=6)
+print("w", estimator.get_variable_value("w").tolist())
+"""
+GUESTS = """
+import tensorflow as tf
+
+class Counting(tf.compat.v1.train.SessionRunHook):
+    count = 0
+    def after_run(self, run_context, run_values):
+        self.count += 1
+    def end(self, session):
+        print("counted", self.count)
+
+def guests():
+    return [Counting()]
+"""
+RECORDER = """
+import itertools
+import hookbridge as hb
+
+numbers = itertools.count(1)
+
+def guests():
+    return [hb.recorder(f"guest-{next(numbers)}")]
+"""
+
+
+@pytest.mark.both_tensorflows
+def test_train_and_evaluate_with_guests(tmp_path: Path, launcher: ForkServer) -> None:
+    """Trainings are recorded, evaluations are not; guests join both."""
+    files = {"evaluated.py": EVALUATED, "guests.py": GUESTS, "recorder.py": RECORDER}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+
+    def ran(model: str, *words: str) -> str:
+        program = ("evaluated.py", model)
+        done = launcher.run("-m", "hookbridge", *words, *program, folder=tmp_path)
+        assert done.returncode == 0, done.stderr[-3000:]
+        if words[0] == "record":
+            assert ": 4 steps" in done.stderr and "hookbridge compare" in done.stderr
+        return done.stdout
+
+    plain = ran("plain", "run")
+    assert ran("recorded", "record", "--to=run") == plain
+    # Of the training with 4 steps, its evaluation, and the training with 2 more.
+    counted = ran("counted", "record", "--to=again", "--guests=guests.py")
+    numbers = [line for line in counted.splitlines() if line.startswith("counted")]
+    assert sorted(numbers) == ["counted 2", "counted 2", "counted 4"]
+    assert plain.splitlines()[-1] == counted.splitlines()[-1]
+    # A recorder in a file of guests is of trainings alone.
+    assert ran("by_guest", "run", "--guests=recorder.py") == plain
+    recorded = {f.parent for f in tmp_path.glob("guest-*/steps.jsonl")}
+    folders = [*recorded, *(tmp_path / n / "training-2" for n in ("run", "again"))]
+    lengths = sorted(len(Recording(folder).steps) for folder in folders)
+    assert lengths == [2, 2, 2, 4]
+    assert compare(tmp_path / "run", tmp_path / "again").is_same
+    batch = Recording(tmp_path / "run").steps[0].line["batch"]
+    assert set(batch) == {"features/x", "labels"}
+
+
+OF_CLUSTER = """
+import tensorflow as tf
+flags = tf.app.flags
+flags.DEFINE_string("ps_hosts", "", "")
+flags.DEFINE_string("worker_hosts", "", "")
+flags.DEFINE_string("job_name", "", "")
+flags.DEFINE_integer("task_index", 0, "")
+F = flags.FLAGS
+
+def main(_):
+    workers = F.worker_hosts.split(",")
+    cluster = tf.train.ClusterSpec({"ps": F.ps_hosts.split(","), "worker": workers})
+    server = tf.train.Server(cluster, job_name=F.job_name, task_index=F.task_index)
+    if F.job_name == "ps":
+        server.join()
+    with tf.device(tf.train.replica_device_setter(cluster=cluster)):
+        x = tf.placeholder(tf.float32, [None, 2], name="x")
+        w = tf.get_variable("w", [2, 1], initializer=tf.ones_initializer())
+        loss = tf.reduce_mean(tf.square(tf.matmul(x, w)))
+        step = tf.train.get_or_create_global_step()
+        train_op = tf.train.GradientDescentOptimizer(0.01).minimize(loss, step)
+    hooks = [tf.train.StopAtStepHook(last_step=30)]
+    is_chief = F.task_index == 0
+    with tf.train.MonitoredTrainingSession(
+            server.target, is_chief, hooks=hooks) as session:
+        while not session.should_stop():
+            session.run(train_op, {x: [[1.0, 2.0]]})
+
+tf.app.run()
+"""
+
+
+@pytest.mark.one_tensorflow
+def test_cluster_of_flags(tmp_path: Path, launcher: ForkServer) -> None:
+    """The chief records; a worker and a parameter server say that they do not."""
+    (tmp_path / "cluster.py").write_text(OF_CLUSTER)
+    own = (launcher.python, "-m", "hookbridge", "record", "--steps=3", "--to=run")
+    done = launcher.run(
+        *("-m", "hookbridge", "cluster", "--tf1_flags", "--num_workers=1", "--"),
+        *(*own, "cluster.py"),
+        folder=tmp_path,
+        PYTHONPATH=str(ROOT),
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    lines = [x for x in done.stderr.splitlines() if "hookbridge record:" in x]
+    assert any(x.startswith("[chief 0]") and "run: 3 steps" in x for x in lines)
+    (of_worker,) = (x for x in lines if x.startswith("[worker 0]"))
+    assert "has the task 'worker' in a cluster and records nothing" in of_worker
+    steps = Recording(tmp_path / "run").steps
+    assert len(steps) == 3 and steps[0].line["batch"] == {"x": [[1, 2], "float32"]}
+
+
 NOTHING = """
 import sys
 import tensorflow as tf

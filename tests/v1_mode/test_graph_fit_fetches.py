@@ -71,6 +71,19 @@ def test_unknown_names_and_feeds_of_a_schedule_are_refused(
     model.fit(X, Y, verbose=0)
 
 
+def test_a_scheduled_or_decayed_rate_is_that_before_the_update(keras2: Any) -> None:
+    schedule = keras2.optimizers.schedules.InverseTimeDecay(0.5, 1, 0.25)
+    sgd = keras2.optimizers.legacy.SGD
+    for optimizer in (sgd(schedule), sgd(0.5, decay=0.25)):
+        model = make_model(keras2, optimizer=optimizer)
+        recorder = Recorder(["learning_rate:0"])
+        model.fit(X, Y, verbose=0, callbacks=hb.as_callbacks(recorder))
+        rates = [float(values[0]) for values in recorder.results]
+        np.testing.assert_allclose(rates, 0.5 / (1 + 0.25 * np.arange(10)), 1e-5)
+    with pytest.raises(hb.errors.LiveSessionError, match="a rate with `decay=`"):
+        model.fit(X, Y, verbose=0, callbacks=hb.as_callbacks(Feeds(NO_RATE)))
+
+
 def test_a_feed_reaches_the_step(keras2: Any) -> None:
     model = make_model(keras2)
     zeros = {"hidden/Relu:0": np.zeros([32, 4], "f")}

@@ -36,23 +36,23 @@ def bucket(
     sizes = _listed("batch_size", batch_size, num_buckets)
     places = _listed("bucket_capacities", bucket_capacities or capacity, num_buckets)
     with v1.name_scope(name, "bucket", tf.nest.flatten(tensors)):
-        elements = [v1.convert_to_tensor(one) for one in _in_order(tensors)]
-        types = [one.dtype for one in elements]
-        shapes = [one.shape for one in elements] if shapes is None else shapes
+        elements = [v1.convert_to_tensor(tensor) for tensor in _in_order(tensors)]
+        types = [element.dtype for element in elements]
+        shapes = [element.shape for element in elements] if shapes is None else shapes
         kind = v1.PaddingFIFOQueue if dynamic_pad else v1.FIFOQueue
         queues = [
             kind(
-                place,
+                size_of_queue,
                 types,
                 shapes,
                 shared_name=shared_name and f"{shared_name}_{i}",
                 name=f"bucket_queue_{i}",
             )
-            for i, place in enumerate(places)
+            for i, size_of_queue in enumerate(places)
         ]
         is_open = allow_smaller_final_batch or isinstance(batch_size, list | tuple)
         number = None if is_open else tf.get_static_value(sizes[0])
-        shapes_of_batch = [[number, *tf.TensorShape(one)] for one in queues[0].shapes]
+        shapes_of_batch = [[number, *tf.TensorShape(s)] for s in queues[0].shapes]
         top = v1.PaddingFIFOQueue(
             capacity,
             [tf.int32, *types],
@@ -69,8 +69,8 @@ def bucket(
         _run(queues[0], batches, [top])
         _run(top, [enqueue] * num_threads, queues)
         _summarize(top, queues, capacity)
-        found, *batch = top.dequeue(name="dequeue_top")
-        return found, _as_given(tensors, batch if len(batch) > 1 else batch[0])
+        chosen_bucket, *batch = top.dequeue(name="dequeue_top")
+        return chosen_bucket, _as_given(tensors, batch if len(batch) > 1 else batch[0])
 
 
 def bucket_by_sequence_length(
@@ -94,8 +94,8 @@ def bucket_by_sequence_length(
         raise TypeError(f"bucket_boundaries must be a list of integers, got {ends!r}")
     if not ends or any(a >= b for a, b in itertools.pairwise(ends)):
         raise ValueError(f"bucket_boundaries must be increasing lengths, got {ends!r}")
-    given = [input_length, *tf.nest.flatten(tensors)]
-    with v1.name_scope(name, "bucket_by_sequence_length", given):
+    all_tensors = [input_length, *tf.nest.flatten(tensors)]
+    with v1.name_scope(name, "bucket_by_sequence_length", all_tensors):
         length = tf.convert_to_tensor(input_length, tf.int32)
         which = tf.searchsorted(np.array(ends, np.int32), [length], side="right")[0]
         _, (lengths, *batch) = bucket(
@@ -124,14 +124,14 @@ def _listed(name: str, value: Any, number: int) -> list[Any]:
 
 
 def _in_order(tensors: Any) -> list[Any]:
-    """The tensors of a list, or of a dictionary by their keys."""
+    """Return the tensors of a list, or of a dictionary by their keys."""
     if isinstance(tensors, dict):
         return [tensors[key] for key in sorted(tensors, key=str)]
     return list(tensors)
 
 
 def _as_given(tensors: Any, batch: Any) -> Any:
-    """A batch as a dictionary, if the tensors were one."""
+    """Return a batch as a dictionary, if the tensors were one."""
     if not isinstance(tensors, dict):
         return batch
     values = [batch] if len(tensors) == 1 else batch
@@ -139,7 +139,7 @@ def _as_given(tensors: Any, batch: Any) -> Any:
 
 
 def _kept(keep: Any, which: Any, queues: Sequence[Any], elements: Sequence[Any]) -> Any:
-    """The op that puts an element into the queue of its bucket, if it is kept."""
+    """Return the op that puts an element into the queue of its bucket."""
 
     def enqueue() -> Any:
         puts = [functools.partial(queue.enqueue, elements) for queue in queues]
@@ -153,7 +153,7 @@ def _kept(keep: Any, which: Any, queues: Sequence[Any], elements: Sequence[Any])
 
 
 def _dequeued(queue: Any, size: Any, allows_less: bool) -> list[Any]:
-    """A batch out of the queue of a bucket."""
+    """Return a batch out of the queue of a bucket."""
     dequeue = queue.dequeue_up_to if allows_less else queue.dequeue_many
     batch = dequeue(size)
     return batch if isinstance(batch, list) else [batch]
@@ -168,7 +168,7 @@ def _summarize(top: Any, queues: Sequence[Any], capacity: int) -> None:
 
 
 def _run(read: Any, enqueues: Sequence[Any], closed: Sequence[Any]) -> None:
-    """A queue runner of the graph: it ends when the queue that it reads is closed."""
+    """Add a queue runner, which ends when the queue that it reads is closed."""
     runner = v1.train.QueueRunner(
         read,
         enqueues,

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 
 def of_keras2(name: str) -> Any:
-    """A class of `tf.nn.rnn_cell` to derive from.
+    """Return a class of `tf.nn.rnn_cell` to derive from.
 
     Modules of classes that derive from it can be imported with Keras 3 too; there, an
     object raises TensorFlow's error when it is made.
@@ -42,7 +42,7 @@ def stack_bidirectional_dynamic_rnn(
     with v1.variable_scope(scope or "stack_bidirectional_rnn"):
         for i, (forward, backward) in enumerate(zip(cells_fw, cells_bw, strict=True)):
             with v1.variable_scope(f"cell_{i}"):
-                outputs, last = v1.nn.bidirectional_dynamic_rnn(
+                outputs, final_states = v1.nn.bidirectional_dynamic_rnn(
                     forward,
                     backward,
                     inputs,
@@ -53,7 +53,7 @@ def stack_bidirectional_dynamic_rnn(
                     **options,
                 )
             inputs = tf.concat(outputs, 2)
-            states.append(last)
+            states.append(final_states)
     return inputs, *zip(*states, strict=True)
 
 

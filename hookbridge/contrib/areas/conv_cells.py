@@ -53,7 +53,7 @@ class ConvLSTMCell(RNNCell):  # type: ignore[misc]
         return tf.TensorShape([*self._place, self._channels + more])
 
     def call(self, inputs: Any, state: Any) -> Any:
-        """The outputs `[batch, ..., channels]` of one step, and the new state."""
+        """Return the outputs `[batch, ..., channels]` of a step, and the new state."""
         c, h = state
         both = tf.concat([inputs, h], -1)
         shape = [*self._kernel_shape, both.shape[-1], 4 * self._channels]

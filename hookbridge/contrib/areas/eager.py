@@ -23,12 +23,15 @@ class Iterator:
     next = __next__
 
     def get_next(self, name: str | None = None) -> Any:
-        """The next batch; raises `tf.errors.OutOfRangeError` after the last one."""
+        """Return the next batch.
+
+        Raise `tf.errors.OutOfRangeError` after the last one.
+        """
         return self._iterator.get_next()
 
 
 def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of the same arguments that returns `(value, [(gradient, variable)])`.
+    """Return a function that returns `(value, [(gradient, variable)])`.
 
     The variables are those that are trained and that `f` uses.
     """
@@ -62,7 +65,7 @@ def implicit_gradients(f: Callable[..., Any]) -> Callable[..., Any]:
 def value_and_gradients_function(
     f: Callable[..., Any], params: Sequence[int] | None = None
 ) -> Callable[..., Any]:
-    """A function that returns `(value, [gradient])`, with respect to its arguments.
+    """Return a function that returns `(value, [gradient])` of its arguments.
 
     Args:
       f: returns a tensor, or several, whose sum is differentiated.
@@ -72,7 +75,7 @@ def value_and_gradients_function(
     def differentiated(*args: Any, dy: Any = None) -> Any:
         places = range(len(args)) if params is None else params
         tensors = list(map(tf.convert_to_tensor, args))
-        sources = [tensors[place] for place in places]
+        sources = [tensors[index] for index in places]
         with tf.GradientTape() as tape:
             tape.watch(sources)
             value = f(*tensors)

@@ -36,8 +36,8 @@ def embed_sequence(
         )
         if not unique:
             return tf.nn.embedding_lookup(embeddings, ids)
-        found, places = tf.unique(tf.reshape(ids, [-1]))
-        rows = tf.gather(tf.nn.embedding_lookup(embeddings, found), places)
+        unique_ids, places = tf.unique(tf.reshape(ids, [-1]))
+        rows = tf.gather(tf.nn.embedding_lookup(embeddings, unique_ids), places)
         shape = tf.concat([tf.shape(ids), tf.shape(embeddings)[1:]], 0)
         result = tf.reshape(rows, shape)
         result.set_shape(ids.shape.concatenate(embeddings.shape[1:]))
@@ -58,14 +58,14 @@ def rnn_decoder(
     """
     outputs: list[Any] = []
     state = initial_state
-    with tf.compat.v1.variable_scope(scope or "rnn_decoder") as own:
-        for number, given in enumerate(decoder_inputs):
+    with tf.compat.v1.variable_scope(scope or "rnn_decoder") as decoder_scope:
+        for number, decoder_input in enumerate(decoder_inputs):
             if number and loop_function is not None:
                 with tf.compat.v1.variable_scope("loop_function", reuse=True):
-                    given = loop_function(outputs[-1], number)
+                    decoder_input = loop_function(outputs[-1], number)
             if number:
-                own.reuse_variables()
-            output, state = cell(given, state)
+                decoder_scope.reuse_variables()
+            output, state = cell(decoder_input, state)
             outputs.append(output)
     return outputs, state
 

@@ -32,7 +32,7 @@ _MEAN = "weighted_sum_over_batch_size"  # of `tf.losses.Reduction`
 
 
 def _heads() -> Any:
-    """The module of Estimator that makes heads."""
+    """Return the module of Estimator that makes heads."""
     return private.python().canned.head
 
 

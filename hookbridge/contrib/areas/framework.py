@@ -24,17 +24,17 @@ def py_func(
     The types, and the shapes, may be nested, and functions of the arguments.
     """
     named = dict(kwargs or {})
-    given = (list(args), named)
+    all_arguments = (list(args), named)
     types, shapes = (
-        one(*args, **named) if callable(one) and not isinstance(one, type) else one
-        for one in (output_types, output_shapes)
+        spec(*args, **named) if callable(spec) and not isinstance(spec, type) else spec
+        for spec in (output_types, output_shapes)
     )
 
     def flat(*values: Any) -> list[Any]:
-        places, names = tf.nest.pack_sequence_as(given, values)
+        places, names = tf.nest.pack_sequence_as(all_arguments, values)
         return list(v1.nest.flatten(func(*places, **names)))
 
-    inputs = v1.nest.flatten(given)
+    inputs = v1.nest.flatten(all_arguments)
     results = v1.py_func(flat, inputs, v1.nest.flatten(types), stateful, name)
     packed = tf.nest.pack_sequence_as(types, results)
     if shapes is not None:

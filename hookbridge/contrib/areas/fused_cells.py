@@ -49,18 +49,18 @@ class LSTMBlockFusedCell(LSTMBlockCell):
         sequence_length: Any = None,
         scope: Any = None,
     ) -> Any:
-        """The outputs of all steps, and the states at the ends of the sequences."""
+        """Return all steps' outputs, and the states at the ends of the sequences."""
         is_list = isinstance(inputs, list)
         if not is_list and inputs.shape.rank == 2:  # a step of the loop below
             return super().__call__(inputs, initial_state, scope=self._place)
         if self._place is None:
             # A cell after this one gets another name, which a scope inside of the
             # loop's would not give it.
-            own = scope
-            if own is None and self._is_shared:
-                own = self._given_name  # not a new name: its variables are there
-            with v1.variable_scope(own, default_name=self._given_name) as place:
-                self._place = place
+            own_scope = scope
+            if own_scope is None and self._is_shared:
+                own_scope = self._given_name  # not a new name: its variables are there
+            with v1.variable_scope(own_scope, default_name=self._given_name) as entered:
+                self._place = entered
         if initial_state is not None:
             initial_state = v1.nn.rnn_cell.LSTMStateTuple(*initial_state)
         outputs, state = v1.nn.dynamic_rnn(
@@ -89,7 +89,7 @@ class TimeReversedFusedRNN:
         sequence_length: Any = None,
         scope: Any = None,
     ) -> Any:
-        """The cell's outputs, in the order of the inputs, and its state."""
+        """Return the cell's outputs, in the order of the inputs, and its state."""
         outputs, state = self._cell(
             _reversed(inputs, sequence_length),
             initial_state,

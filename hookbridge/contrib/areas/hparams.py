@@ -18,14 +18,14 @@ _PAIR = re.compile(
 def parse_values(
     values: str, type_map: Mapping[str, type], ignore_unknown: bool = False
 ) -> dict[str, Any]:
-    """Reads `name=value,list=[1,2]`; `type_map` has the type of a list's elements."""
+    """Read `name=value,list=[1,2]`; `type_map` has the type of a list's elements."""
     parsed: dict[str, Any] = {}
-    place = 0
-    while place < len(values):
-        match = _PAIR.match(values, place)
+    position = 0
+    while position < len(values):
+        match = _PAIR.match(values, position)
         if match is None:
-            raise ValueError(f"Malformed hyperparameter value: {values[place:]}")
-        place, name = match.end(), match["name"]
+            raise ValueError(f"Malformed hyperparameter value: {values[position:]}")
+        position, name = match.end(), match["name"]
         if name not in type_map:
             if ignore_unknown:
                 continue
@@ -71,7 +71,7 @@ class HParams:
             self.add_hparam(name, value)
 
     def add_hparam(self, name: str, value: Any) -> None:
-        """Adds a hyperparameter of a new name."""
+        """Add a hyperparameter of a new name."""
         if getattr(self, name, None) is not None:
             raise ValueError(f"Hyperparameter name is reserved: {name}")
         is_list = isinstance(value, list | tuple)
@@ -79,28 +79,28 @@ class HParams:
         setattr(self, name, value)
 
     def set_hparam(self, name: str, value: Any) -> None:
-        """Sets a hyperparameter that exists, to a value of its type."""
+        """Set a hyperparameter that exists, to a value of its type."""
         of, is_list = self._hparam_types[name]
         if isinstance(value, list) != is_list:
             expected = "Must pass" if is_list else "Must not pass"
             kind = "multi" if is_list else "single"
             raise ValueError(f"{expected} a list for {kind}-valued parameter: {name}")
-        cast = [_cast(name, of, one) for one in (value if is_list else [value])]
+        cast = [_cast(name, of, element) for element in (value if is_list else [value])]
         setattr(self, name, cast if is_list else cast[0])
 
     def del_hparam(self, name: str) -> None:
-        """Removes a hyperparameter, if it exists."""
+        """Remove a hyperparameter, if it exists."""
         if hasattr(self, name):
             delattr(self, name)
             del self._hparam_types[name]
 
     def parse(self, values: str) -> HParams:
-        """Overrides values with those of a string; see `parse_values`."""
+        """Override values with those of a string; see `parse_values`."""
         types = {name: of for name, (of, _) in self._hparam_types.items()}
         return self.override_from_dict(parse_values(values, types))
 
     def override_from_dict(self, values_dict: Mapping[str, Any]) -> HParams:
-        """Overrides values with those of a dict."""
+        """Override values with those of a dict."""
         for name, value in values_dict.items():
             self.set_hparam(name, value)
         return self
@@ -108,7 +108,7 @@ class HParams:
     set_from_map = override_from_dict
 
     def parse_json(self, values_json: str) -> HParams:
-        """Overrides values with those of a JSON object."""
+        """Override values with those of a JSON object."""
         return self.override_from_dict(json.loads(values_json))
 
     def to_json(
@@ -117,17 +117,17 @@ class HParams:
         separators: tuple[str, str] | None = None,
         sort_keys: bool = False,
     ) -> str:
-        """The values as a JSON object."""
+        """Return the values as a JSON object."""
         return json.dumps(
             self.values(), indent=indent, separators=separators, sort_keys=sort_keys
         )
 
     def values(self) -> dict[str, Any]:
-        """Names and values."""
+        """Return names and values."""
         return {name: getattr(self, name) for name in self._hparam_types}
 
     def get(self, key: str, default: Any = None) -> Any:
-        """The value of `key`, or the default."""
+        """Return the value of `key`, or the default."""
         return self.values().get(key, default)
 
     def __contains__(self, key: str) -> bool:
@@ -141,12 +141,12 @@ class HParams:
 
 
 def _cast(name: str, of: type, value: Any) -> Any:
-    """The value, cast to its hyperparameter's type if the cast loses nothing."""
+    """Return the value, cast to its hyperparameter's type if the cast loses nothing."""
     failure = f"Could not cast hparam '{name}' of type '{of}' from value {value!r}"
     if of is type(None):
         return value
     kinds: tuple[Any, ...] = ((str, bytes), bool, numbers.Integral)
-    kind = next((one for one in kinds if issubclass(of, one)), numbers.Number)
+    kind = next((k for k in kinds if issubclass(of, k)), numbers.Number)
     if not isinstance(value, kind) or (isinstance(value, bool) and of is not bool):
         raise ValueError(failure)
     return of(value)

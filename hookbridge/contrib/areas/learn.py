@@ -86,11 +86,11 @@ class Experiment:
         self._exports = list(export_strategies or ())
 
     def extend_train_hooks(self, additional_hooks: Any) -> None:
-        """Adds hooks to the training."""
+        """Add hooks to the training."""
         self._train_hooks.extend(additional_hooks)
 
     def train(self, delay_secs: float | None = None) -> Any:
-        """Trains for `train_steps`; in a cluster, in this process's role."""
+        """Train for `train_steps`; in a cluster, in this process's role."""
         if _is_distributed(self.estimator.config):
             return self._train_and_evaluate()
         time.sleep(delay_secs or 0)
@@ -102,7 +102,7 @@ class Experiment:
         )
 
     def evaluate(self, delay_secs: float | None = None, name: str | None = None) -> Any:
-        """Evaluates the newest checkpoint."""
+        """Evaluate the newest checkpoint."""
         time.sleep(self._delay_secs if delay_secs is None else delay_secs)
         return self._evaluate(name or "one_pass")
 
@@ -112,7 +112,7 @@ class Experiment:
         )
 
     def train_and_evaluate(self) -> Any:
-        """Trains and evaluates: the last metrics, and what the exports returned."""
+        """Train and evaluate: the last metrics, and what the exports returned."""
         if self._frequency or _is_distributed(self.estimator.config):
             return self._train_and_evaluate()
         self.train(delay_secs=0)
@@ -133,7 +133,7 @@ class Experiment:
         return metrics, paths
 
     def _train_and_evaluate(self) -> Any:
-        """Runs the experiment as today's `train_and_evaluate` does."""
+        """Run the experiment as today's `train_and_evaluate` does."""
         estimator = _estimator()
         return train_and_evaluate(
             self.estimator,

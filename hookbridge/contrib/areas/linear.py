@@ -44,7 +44,7 @@ class Linear:
                 )
 
     def __call__(self, args: Any) -> Any:
-        """The map of parts, as `[batch, output_size]`."""
+        """Return the map of parts, as `[batch, output_size]`."""
         result = tf.matmul(tf.concat(_listed(args), 1), self._weights)
         return result if self._biases is None else tf.nn.bias_add(result, self._biases)
 
@@ -56,7 +56,7 @@ def linear(
     bias_initializer: Any = None,
     kernel_initializer: Any = None,
 ) -> Any:
-    """The linear map of parts by variables that it makes, or finds in the scope."""
+    """Map parts linearly, by variables made or found in the scope."""
     made = Linear(args, output_size, bias, bias_initializer, kernel_initializer)
     return made(args)
 

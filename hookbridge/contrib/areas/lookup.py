@@ -30,7 +30,7 @@ class HashTable(tf.compat.v1.lookup.StaticHashTable):  # type: ignore[misc]
 
 
 def _with_mapping(name: str) -> AnyFunction:
-    """A function of `tf.contrib.lookup` whose first argument was called `mapping`."""
+    """Return a function whose first argument was called `mapping`."""
 
     def table(mapping: Any, *args: Any, **kwargs: Any) -> Any:
         return getattr(compat.private("lookup_ops"), name)(mapping, *args, **kwargs)

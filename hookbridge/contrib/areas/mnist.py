@@ -54,7 +54,7 @@ class DataSet:
     def next_batch(
         self, batch_size: int, fake_data: bool = False, shuffle: bool = True
     ) -> tuple[Any, Any]:
-        """The next images and labels; a batch may reach into the next epoch."""
+        """Return the next images and labels; a batch may reach into the next epoch."""
         start = self._place
         if self.epochs_completed == 0 and start == 0 and shuffle:
             self._shuffle()
@@ -88,7 +88,7 @@ def read_data_sets(
     seed: int | None = None,
     source_url: str | None = None,
 ) -> Datasets:
-    """Reads the four files of MNIST from a folder; nothing is downloaded."""
+    """Read the four files of MNIST from a folder; nothing is downloaded."""
     images, labels = (_read(train_dir, name) for name in (TRAIN_IMAGES, TRAIN_LABELS))
     test_images, test_labels = (
         _read(train_dir, name) for name in (TEST_IMAGES, TEST_LABELS)
@@ -121,7 +121,7 @@ def load_dataset(
     if name in ("boston", "dbpedia", "iris"):
         raise errors.GoneNameError(
             f"tf.contrib.learn.datasets.load_dataset({name!r}): only 'mnist' is "
-            "left. Way out: `sklearn.datasets`, or your own file."
+            "left. Instead: `sklearn.datasets`, or your own file."
         )
     if name != "mnist":
         raise ValueError(f"Name of dataset is not found: {name}")
@@ -129,7 +129,7 @@ def load_dataset(
 
 
 def _read(folder: str, name: str) -> Any:
-    """The images, `[number, height, width, 1]`, or the labels of a file."""
+    """Return the images, `[number, height, width, 1]`, or the labels of a file."""
     path = os.path.join(folder, name)
     if not os.path.exists(path):
         path += ".gz"

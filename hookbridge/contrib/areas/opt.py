@@ -26,7 +26,7 @@ class LazyAdamOptimizer(v1.train.AdamOptimizer):  # type: ignore[misc]
         return self._rows(grad, var, indices)
 
     def _rows(self, gradient: Any, variable: Any, indices: Any) -> Any:
-        """The update of some rows: their slots and values change, and no others do."""
+        """Update some rows: their slots and values change, and no others do."""
 
         def same(value: Any) -> Any:
             return tf.cast(value, gradient.dtype)
@@ -81,13 +81,13 @@ class MovingAverageOptimizer(v1.train.Optimizer):  # type: ignore[misc]
         with tf.control_dependencies(after):
             follow = self._ema.apply(trained)
         averages = {v.op.name: self._ema.average(v).op.name for v in trained}
-        self._swapped = averages | {average: own for own, average in averages.items()}
+        self._swapped = averages | {v: k for k, v in averages.items()}
         return tf.group(train, follow, name="train_with_avg")
 
     def swapping_saver(
         self, var_list: Any = None, name: str = "swapping_saver", **kwargs: Any
     ) -> Any:
-        """A `Saver` for the training, whose checkpoints have the averages as weights.
+        """Return a `Saver` whose checkpoints have the averages as weights.
 
         Args:
           var_list: the variables, or `{name: variable or parts}`, as for `Saver`; all
@@ -104,19 +104,19 @@ class MovingAverageOptimizer(v1.train.Optimizer):  # type: ignore[misc]
                 "Must call apply_gradients or minimize before creating the "
                 "swapping_saver"
             )
-        given = v1.global_variables() if var_list is None else var_list
-        entries = given if isinstance(given, Mapping) else _entries(given)
+        to_save = v1.global_variables() if var_list is None else var_list
+        entries = to_save if isinstance(to_save, Mapping) else _entries(to_save)
         by_name = {v.op.name: v for parts in entries.values() for v in _parts(parts)}
 
         def swapped(variable: Any) -> Any:
-            other = (self._swapped or {}).get(variable.op.name)
-            if other is not None and other not in by_name:
+            partner = (self._swapped or {}).get(variable.op.name)
+            if partner is not None and partner not in by_name:
                 raise errors.InvalidArgumentError(
-                    f"Variable to swap {other} is not part of variables to save. Give "
-                    f"`swapping_saver` `{variable.op.name}` and its average together, "
-                    "or no `var_list`."
+                    f"Variable to swap {partner} is not part of variables to save. "
+                    f"Give `swapping_saver` `{variable.op.name}` and its average "
+                    "together, or no `var_list`."
                 )
-            return variable if other is None else by_name[other]
+            return variable if partner is None else by_name[partner]
 
         swapped_entries = {
             key: list(map(swapped, parts)) if _is_list(parts) else swapped(parts)
@@ -126,7 +126,7 @@ class MovingAverageOptimizer(v1.train.Optimizer):  # type: ignore[misc]
 
 
 def _is_list(parts: Any) -> bool:
-    """Whether it is the parts of one variable: a list, or a partitioned variable."""
+    """Return whether it is a list of parts, or a partitioned variable."""
     return isinstance(parts, Iterable) and not isinstance(parts, tf.Variable)
 
 

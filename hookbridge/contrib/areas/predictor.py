@@ -20,14 +20,14 @@ class Predictor:
         self.fetch_tensors: dict[str, Any] = _tensors(graph, signature.outputs)
 
     def __call__(self, input_dict: dict[str, Any]) -> dict[str, Any]:
-        """The outputs for some inputs; an input that is left out is not fed."""
+        """Return the outputs for some inputs; an input that is left out is not fed."""
         feeds = {self.feed_tensors[name]: value for name, value in input_dict.items()}
         outputs: dict[str, Any] = self.session.run(self.fetch_tensors, feeds)
         return outputs
 
 
 def _tensors(graph: Graph, infos: Mapping[str, Any]) -> dict[str, Any]:
-    """The tensors of one side of a signature, by their names there."""
+    """Return the tensors of one side of a signature, by their names there."""
     return {key: graph.get_tensor_by_name(info.name) for key, info in infos.items()}
 
 

@@ -27,11 +27,14 @@ class _Projection(_RNNCell):  # type: ignore[misc]
         return self._cell.state_size
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """The cell's first state."""
+        """Return the cell's first state."""
         return self._cell.zero_state(batch_size, dtype)
 
     def _projected(self, inputs: Any) -> Any:
-        """The inputs through a dense layer; the first call makes its variables."""
+        """Return the inputs through a dense layer.
+
+        The first call makes its variables.
+        """
         if not self._kernel_and_bias:
             shape = [inputs.shape.as_list()[1], self._size]
             zeros = tf.compat.v1.zeros_initializer(inputs.dtype)
@@ -63,7 +66,7 @@ class InputProjectionWrapper(_Projection):
         return self._cell.output_size
 
     def call(self, inputs: Any, state: Any) -> Any:
-        """Projects the inputs, then runs the cell."""
+        """Project the inputs, then run the cell."""
         return self._cell(self._projected(inputs), state)
 
 
@@ -83,6 +86,6 @@ class OutputProjectionWrapper(_Projection):
         return self._size
 
     def call(self, inputs: Any, state: Any) -> Any:
-        """Runs the cell, then projects its outputs."""
+        """Run the cell, then project its outputs."""
         output, new_state = self._cell(inputs, state)
         return self._projected(output), new_state

@@ -54,7 +54,7 @@ class LayerNormBasicLSTMCell(RNNCell):  # type: ignore[misc]
         return self._num_units
 
     def call(self, inputs: Any, state: Any) -> Any:
-        """The outputs `[batch, units]` of one step, and the new state."""
+        """Return the outputs `[batch, units]` of one step, and the new state."""
         c, h = state
         size = 4 * self._num_units
         gates = _product(tf.concat([inputs, h], 1), size, "kernel")
@@ -71,7 +71,7 @@ class LayerNormBasicLSTMCell(RNNCell):  # type: ignore[misc]
         return h, v1.nn.rnn_cell.LSTMStateTuple(c, h)
 
     def _normalized(self, x: Any, name: str) -> Any:
-        """Values `[batch, units]` with the mean 0 and the variance 1 in each row."""
+        """Return values `[batch, units]` with mean 0 and variance 1 in each row."""
         if not self._layer_norm:
             return x
         with v1.variable_scope(name):
@@ -109,7 +109,7 @@ class NASCell(RNNCell):  # type: ignore[misc]
         return self._num_proj or self._num_units
 
     def call(self, inputs: Any, state: Any) -> Any:
-        """The outputs `[batch, units]` of one step, and the new state."""
+        """Return the outputs `[batch, units]` of one step, and the new state."""
         c, h = state
         size = _NAS_PARTS * self._num_units
         from_state = _product(h, size, "recurrent_kernel")
@@ -172,24 +172,24 @@ class AttentionCellWrapper(RNNCell):  # type: ignore[misc]
         return self._size
 
     def call(self, inputs: Any, state: Any) -> Any:
-        """The outputs `[batch, attn_size]` of one step, and the new state."""
+        """Return the outputs `[batch, attn_size]` of one step, and the new state."""
         if not self._state_is_tuple:
             sizes = [self._cell.state_size, self._size, self._size * self._length]
             state = tf.split(state, sizes, 1)
-        own, attention, flat = state
+        cell_state, attention, flat = state
         window = tf.reshape(flat, [-1, self._length, self._size])
         inputs = linear([inputs, attention], self._input_size or inputs.shape[1], True)
-        output, own = self._cell(inputs, own)
-        attention = self._attend(tf.concat(tf.nest.flatten(own), 1), window)
+        output, cell_state = self._cell(inputs, cell_state)
+        attention = self._attend(tf.concat(tf.nest.flatten(cell_state), 1), window)
         with v1.variable_scope("attn_output_projection"):
             output = linear([output, attention], self._size, True)
         window = tf.concat([window[:, 1:], output[:, None]], 1)
         flat = tf.reshape(window, [-1, self._length * self._size])
-        new = (own, attention, flat)
+        new = (cell_state, attention, flat)
         return output, new if self._state_is_tuple else tf.concat(new, 1)
 
     def _attend(self, query: Any, window: Any) -> Any:
-        """The mean `[batch, attn_size]` of a window `[batch, length, attn_size]`."""
+        """Return the mean `[batch, size]` of a window `[batch, length, size]`."""
         with v1.variable_scope("attention"):
             shape = [1, 1, self._size, self._vec_size]
             weights = v1.get_variable("attn_w", shape)

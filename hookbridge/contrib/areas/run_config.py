@@ -51,7 +51,7 @@ class RunConfig(revive.namespaces().v1.RunConfig):  # type: ignore[misc]
             self._evaluation_master = evaluation_master
 
     def uid(self, whitelist: Any = _DEFAULT_UID_WHITE_LIST) -> str:
-        """A string that tells whether two objects configure the same run."""
+        """Return a string that tells whether two objects configure the same run."""
         left_out = {f"_{name}" for name in whitelist or ()}
         state = {k: v for k, v in vars(self).items() if k not in left_out}
         if "_cluster_spec" in state:

@@ -15,7 +15,7 @@ import tensorflow as tf
 def crf_log_likelihood(
     inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any = None
 ) -> tuple[Any, Any]:
-    """The log-likelihood of each sequence of tags, and the transitions.
+    """Return the log-likelihood of each sequence of tags, and the transitions.
 
     The transitions are a new variable, `transitions`, if none are given.
     """
@@ -30,7 +30,7 @@ def crf_log_likelihood(
 def crf_sequence_score(
     inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any
 ) -> Any:
-    """The score of each sequence of tags, not normalised."""
+    """Return the score of each sequence of tags, not normalised."""
     mask = tf.sequence_mask(sequence_lengths, tf.shape(tag_indices)[1], inputs.dtype)
     unary = tf.gather(inputs, tag_indices, axis=2, batch_dims=2) * mask
     pairs = tf.stack([tag_indices[:, :-1], tag_indices[:, 1:]], 2)
@@ -39,7 +39,7 @@ def crf_sequence_score(
 
 
 def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> Any:
-    """The logarithm of the sum over all sequences of tags."""
+    """Return the logarithm of the sum over all sequences of tags."""
 
     def forward(alphas: Any, step: Any) -> Any:
         time, logits = step
@@ -58,7 +58,7 @@ def crf_log_norm(inputs: Any, sequence_lengths: Any, transition_params: Any) -> 
 def crf_decode(
     potentials: Any, transition_params: Any, sequence_length: Any
 ) -> tuple[Any, Any]:
-    """The best sequences of tags, int32, and their scores."""
+    """Return the best sequences of tags, int32, and their scores."""
 
     def forward(carried: Any, step: Any) -> Any:
         state, _ = carried
@@ -78,17 +78,17 @@ def crf_decode(
     stay = tf.tile(tf.range(shape[2])[None], [shape[1], 1])
     times = tf.cast(tf.range(shape[0]), sequence_length.dtype)
     states, befores = tf.scan(forward, (times, logits), (logits[0], stay))
-    last = states[-1]
-    tags = tf.argmax(last, 1, output_type=tf.int32)
+    final_scores = states[-1]
+    tags = tf.argmax(final_scores, 1, output_type=tf.int32)
     # The tag before the last step, the step before that, and so on to the first.
     earlier = tf.scan(backward, befores, tags, reverse=True)[1:]
     tags = tf.transpose(tf.concat([earlier, tags[None]], 0))
     mask = tf.sequence_mask(tf.maximum(sequence_length, 1), shape[0], tf.int32)
-    return tags * mask, tf.reduce_max(last, 1)
+    return tags * mask, tf.reduce_max(final_scores, 1)
 
 
 def viterbi_decode(score: Any, transition_params: Any) -> tuple[list[Any], Any]:
-    """The best tags of one sequence `[time, tags]`, outside of TensorFlow."""
+    """Return the best tags of one sequence `[time, tags]`, outside of TensorFlow."""
     best = np.zeros_like(score)
     before = np.zeros_like(score, dtype=np.int32)
     best[0] = score[0]

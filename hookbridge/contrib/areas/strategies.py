@@ -33,7 +33,7 @@ def MirroredStrategy(
 
 
 def _lacks(device: str) -> bool:
-    """Whether `device` is a GPU of this process that this process does not have."""
+    """Return whether `device` is a GPU of this process that it does not have."""
     spec = tf.DeviceSpec.from_string(device)
     if spec.device_type != "GPU" or spec.job not in (None, "localhost"):
         return False

@@ -17,7 +17,7 @@ TOKENIZER_RE = re.compile(
 
 
 def tokenizer(iterator: Iterable[str]) -> Iterator[list[str]]:
-    """The words of each document."""
+    """Return the words of each document."""
     return map(TOKENIZER_RE.findall, iterator)
 
 
@@ -39,11 +39,11 @@ class CategoricalVocabulary:
         return len(self._mapping)
 
     def freeze(self, freeze: bool = True) -> None:
-        """Whether new words are unknown from now on."""
+        """Choose whether new words are unknown from now on."""
         self._is_frozen = freeze
 
     def get(self, category: Any) -> int:
-        """The number of a word; a new word gets one."""
+        """Return the number of a word; a new word gets one."""
         if category not in self._mapping:
             if self._is_frozen:
                 return 0
@@ -52,28 +52,28 @@ class CategoricalVocabulary:
         return self._mapping[category]
 
     def add(self, category: Any, count: int = 1) -> None:
-        """Counts a word."""
+        """Count a word."""
         if self.get(category) > 0:
             self._counts[category] += count
 
     def trim(self, min_frequency: int, max_frequency: int = -1) -> None:
-        """Leaves rare words out, and those that are too frequent.
+        """Leave rare words out, and those that are too frequent.
 
         The others get new numbers: the most frequent word is the first.
         """
         counted = sorted(self._counts.items(), key=lambda one: str(one[0]))
         counted.sort(key=lambda one: -one[1])
-        kept = {
+        frequent = {
             word: count
             for word, count in counted
             if count > min_frequency and not 0 < max_frequency <= count
         }
-        self._counts = collections.Counter(kept)
-        words = self._reverse_mapping = [self._unknown_token, *kept]
+        self._counts = collections.Counter(frequent)
+        words = self._reverse_mapping = [self._unknown_token, *frequent]
         self._mapping = {word: number for number, word in enumerate(words)}
 
     def reverse(self, class_id: int) -> Any:
-        """The word of a number."""
+        """Return the word of a number."""
         if not self._support_reverse:
             raise ValueError(
                 "This vocabulary wasn't initialized with support_reverse to support "
@@ -98,7 +98,7 @@ class VocabularyProcessor:
         self._tokenizer = tokenizer_fn or tokenizer
 
     def fit(self, raw_documents: Iterable[str], unused_y: Any = None) -> Any:
-        """Learns the words of some documents; no later word is a known one."""
+        """Learn the words of some documents; no later word is a known one."""
         for words in self._tokenizer(raw_documents):
             for word in words:
                 self.vocabulary_.add(word)
@@ -108,32 +108,32 @@ class VocabularyProcessor:
         return self
 
     def fit_transform(self, raw_documents: Iterable[str], unused_y: Any = None) -> Any:
-        """Learns the words of some documents, and makes rows of them."""
+        """Learn the words of some documents, and make rows of them."""
         self.fit(raw_documents)
         return self.transform(raw_documents)
 
     def transform(self, raw_documents: Iterable[str]) -> Iterator[Any]:
-        """A row for each document, filled up with 0."""
+        """Yield a row for each document, filled up with 0."""
         for words in self._tokenizer(raw_documents):
             row = np.zeros(self.max_document_length, np.int64)
-            for place, word in zip(
+            for index, word in zip(
                 range(self.max_document_length), words, strict=False
             ):
-                row[place] = self.vocabulary_.get(word)
+                row[index] = self.vocabulary_.get(word)
             yield row
 
     def reverse(self, documents: Iterable[Iterable[int]]) -> Iterator[str]:
-        """The documents of some rows."""
+        """Yield the documents of some rows."""
         for row in documents:
             yield " ".join(map(self.vocabulary_.reverse, row))
 
     def save(self, filename: str) -> None:
-        """Writes it to a file."""
+        """Write it to a file."""
         with tf.io.gfile.GFile(filename, "wb") as file:
             file.write(pickle.dumps(self))
 
     @classmethod
     def restore(cls, filename: str) -> VocabularyProcessor:
-        """What `save` has written to a file."""
+        """Return what `save` has written to a file."""
         with tf.io.gfile.GFile(filename, "rb") as file:
             return cast(VocabularyProcessor, pickle.loads(file.read()))

@@ -44,7 +44,7 @@ _KERAS_3_TRAINER = "keras.src.backend.tensorflow.trainer:TensorFlowTrainer|Train
 
 
 def _keras_2_frames(place: str, *names: str, why: str) -> tuple[PrivateFrame, ...]:
-    """A row for `keras` 2.15 and one for `tf_keras`."""
+    """Return a row for `keras` 2.15 and one for `tf_keras`."""
     return tuple(
         PrivateFrame(f"{keras}.src.engine.{place}", names, why) for keras in KERAS
     )
@@ -82,6 +82,14 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
             "where the checkpoints of a worker's session are",
         ),
     ),
+    "create_session": (
+        PrivateFrame(
+            "tensorflow.python.training.monitored_session"
+            ":_MonitoredSession._CoordinatedSessionCreator.create_session",
+            ("self",),
+            "the hooks of a session, some of which save into the same folder",
+        ),
+    ),
     "graph_fit_arrays": _keras_2_frames(
         "training_arrays_v1:model_iteration",
         "aggregator",
@@ -117,6 +125,29 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
         for keras in KERAS
         for event in ("set_model", "on_train_begin", "on_test_begin")
     ),
+    "set_attribute": (
+        *_keras_2_frames(
+            "base_layer:Layer.__setattr__",
+            "name",
+            why="whether a model gets the optimizer of a session",
+        ),
+        PrivateFrame(
+            "keras.src.backend.tensorflow.trackable:KerasAutoTrackable.__setattr__",
+            ("name",),
+            "whether a model gets the optimizer of a session",
+        ),
+    ),
+    "h5_optimizer": tuple(
+        PrivateFrame(
+            f"{module}:save_optimizer_weights_to_hdf5_group",
+            ("optimizer",),
+            "whether a model is saved that has the optimizer of a session",
+        )
+        for module in (
+            *(f"{keras}.src.saving.legacy.hdf5_format" for keras in KERAS),
+            "keras.src.legacy.saving.legacy_h5_format",
+        )
+    ),
     "keras3_step": (
         PrivateFrame(
             f"{_KERAS_3_TRAINER}._make_function.function",
@@ -135,7 +166,10 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
 
 
 def running_locals(*keys: str) -> dict[str, Any] | None:
-    """The locals of the innermost function of `keys` that runs; None if none runs."""
+    """Return the locals of the innermost function of `keys` that runs.
+
+    None if none runs.
+    """
     codes = {
         code_of(row): row
         for key in keys
@@ -149,13 +183,13 @@ def running_locals(*keys: str) -> dict[str, Any] | None:
 
 
 def is_called_from(key: str) -> bool:
-    """Whether the caller was called by the module of a function of `FRAMES`."""
+    """Return whether the caller was called by the module of a function of `FRAMES`."""
     caller = sys._getframe(2).f_globals.get("__name__")
     return caller in [row.module for row in FRAMES[key]]
 
 
 def closure_of(key: str, function: Any) -> dict[str, Any] | None:
-    """What a function closes over, if it is the one that is filed under `key`."""
+    """Return what a function closes over, if it is the one of `key`."""
     for row in FRAMES[key]:
         name = row.path.rpartition(".")[2]
         if (function.__module__, function.__name__) == (row.module, name):
@@ -166,28 +200,28 @@ def closure_of(key: str, function: Any) -> dict[str, Any] | None:
 
 @functools.cache
 def code_of(row: PrivateFrame) -> types.CodeType:
-    """The code of a row's function, with all names of the row in it."""
+    """Return the code of a row's function, with all names of the row in it."""
     __import__(row.module)
-    place: Any = sys.modules[row.module]
+    owner: Any = sys.modules[row.module]
     for name in row.path.partition(":")[2].split("."):
         inner = [
             const
-            for const in getattr(place, "co_consts", ())
+            for const in getattr(owner, "co_consts", ())
             if isinstance(const, types.CodeType) and const.co_name == name
         ]
-        own = [getattr(place, each, None) for each in name.split("|")]
-        part = inner[0] if inner else next(filter(None, own), None)
-        place = inspect.unwrap(part) if callable(part) else part
-        place = getattr(place, "__code__", place)
-    if not isinstance(place, types.CodeType):
+        attributes = [getattr(owner, attribute, None) for attribute in name.split("|")]
+        part = inner[0] if inner else next(filter(None, attributes), None)
+        owner = inspect.unwrap(part) if callable(part) else part
+        owner = getattr(owner, "__code__", owner)
+    if not isinstance(owner, types.CodeType):
         raise _moved(row, "the running version does not have there")
-    _check(row, place)
-    return place
+    _check(row, owner)
+    return owner
 
 
 def _check(row: PrivateFrame, code: types.CodeType) -> None:
-    held = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
-    missing = [name for name in row.names if name not in held]
+    variables = {*code.co_varnames, *code.co_cellvars, *code.co_freevars}
+    missing = [name for name in row.names if name not in variables]
     if missing:
         raise _moved(row, f"has no `{'`, `'.join(missing)}` here")
 

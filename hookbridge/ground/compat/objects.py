@@ -14,7 +14,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _needs(attributes: str, why: str) -> Callable[[_F], _F]:
-    """Makes a function raise an error that names a missing attribute."""
+    """Make a function raise an error that names a missing attribute."""
 
     def decorate(function: _F) -> _F:
         @functools.wraps(function)
@@ -34,13 +34,19 @@ def _needs(attributes: str, why: str) -> Callable[[_F], _F]:
 
 @_needs("tf.compat.v1.Session._config", "whether plain runs write metadata")
 def session_config(session: Any) -> Any:
-    """The `ConfigProto` of a `tf.compat.v1.Session`; None if it has the default."""
+    """Return the `ConfigProto` of a `tf.compat.v1.Session`.
+
+    None if it has the default.
+    """
     return session._config
 
 
 @_needs("ResourceVariable._handle", "to update a callback's variable when it is used")
 def variable_handle(variable: Any) -> Any:
-    """The handle that an eager variable holds; a property of that name is bypassed."""
+    """Return the handle that an eager variable holds.
+
+    A property of that name is bypassed.
+    """
     return variable.__dict__["_handle"]
 
 
@@ -49,7 +55,7 @@ def variable_handle(variable: Any) -> Any:
     "whether a scheduled step is done",
 )
 def remote_value_is_ready(value: Any) -> bool:
-    """Whether a `RemoteValue` of a `ClusterCoordinator` can be read without waiting.
+    """Return whether a coordinator's `RemoteValue` can be read without waiting.
 
     It can if the coordinator has copied it, or has got an error in its place.
     """
@@ -60,7 +66,7 @@ def remote_value_is_ready(value: Any) -> bool:
     "PerWorkerValues._values[0]._type_spec", "what a scheduled function is traced for"
 )
 def worker_specs(arguments: Any) -> list[Any]:
-    """The arguments of a scheduled function as worker 0 gets them, for tracing."""
+    """Return a scheduled function's arguments as worker 0 gets them, to trace."""
     import tensorflow as tf
 
     per_worker = tf.distribute.experimental.coordinator.PerWorkerValues
@@ -74,7 +80,7 @@ def worker_specs(arguments: Any) -> list[Any]:
     "to end its threads before the process ends",
 )
 def coordinated_cluster(strategy: Any) -> Any:
-    """The `Cluster` of a `ParameterServerStrategy`; None before it has one.
+    """Return the `Cluster` of a `ParameterServerStrategy`; None before it has one.
 
     Its method `stop()` ends its threads; each one first finishes what it is doing.
     """
@@ -83,13 +89,13 @@ def coordinated_cluster(strategy: Any) -> Any:
 
 
 def coordinator_threads() -> list[threading.Thread]:
-    """The threads of all `ClusterCoordinator`s, recognised by their names."""
+    """Return the threads of all `ClusterCoordinator`s, recognised by their names."""
     names = ("WorkerClosureProcessingLoop", "WorkerPreemptionHandler")
-    return [each for each in threading.enumerate() if each.name.startswith(names)]
+    return [thread for thread in threading.enumerate() if thread.name.startswith(names)]
 
 
 def connected_jobs() -> tuple[str, ...]:
-    """The jobs of the cluster that the eager runtime is connected to, if any."""
+    """Return the jobs of the cluster that the eager runtime is connected to, if any."""
     definition = private("eager_context")().get_server_def()
     return () if definition is None else tuple(j.name for j in definition.cluster.job)
 
@@ -99,13 +105,13 @@ def connected_jobs() -> tuple[str, ...]:
     "to stop after steps that are scheduled already",
 )
 def withdraw_stop(run_context: Any) -> None:
-    """Takes a `request_stop` of a `SessionRunContext` back."""
+    """Take a `request_stop` of a `SessionRunContext` back."""
     run_context._stop_requested  # noqa: B018 - raises if it has moved
     run_context._stop_requested = False
 
 
 @_needs("DataHandler._inferred_steps", "to end a loop of Keras 2 without a warning")
 def forget_number_of_steps(data_handler: Any) -> None:
-    """Lets the data of a loop of Keras 2 end at any step, as if of unknown size."""
+    """Let the data of a loop of Keras 2 end at any step, as if of unknown size."""
     data_handler._inferred_steps  # noqa: B018 - raises if it has moved
     data_handler._inferred_steps = None

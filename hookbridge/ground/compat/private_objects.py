@@ -214,7 +214,7 @@ PRIVATE: dict[str, PrivateName] = {
 
 @functools.cache
 def private(key: str) -> Any:
-    """The private object filed under `key` in `PRIVATE`."""
+    """Return the private object filed under `key` in `PRIVATE`."""
     row = PRIVATE[key]
     module_name, _, attribute = row.path.partition(":")
     try:

@@ -40,7 +40,7 @@ _PACKAGES = (
 
 
 def keras_2_advice() -> str:
-    """The way out, in messages about what Keras 3 cannot do."""
+    """Return the way out, in messages about what Keras 3 cannot do."""
     return (
         f"`tf_keras` ({extras.install_tf_keras().strip('`')}), which is `tf.keras` as "
         "well if TF_USE_LEGACY_KERAS=1 is set before TensorFlow is imported"
@@ -49,14 +49,17 @@ def keras_2_advice() -> str:
 
 @functools.cache
 def tf_version() -> tuple[int, int]:
-    """The running TensorFlow's `(major, minor)`."""
+    """Return the running TensorFlow's `(major, minor)`."""
     import tensorflow as tf
 
     return installed.major_minor(tf.__version__)
 
 
 def installed_tf_version() -> tuple[int, int]:
-    """The installed TensorFlow's `(major, minor)`; TensorFlow is not imported."""
+    """Return the installed TensorFlow's `(major, minor)`.
+
+    TensorFlow is not imported.
+    """
     version = installed.tensorflow()
     if version is None:
         raise MissingExtraError(
@@ -67,7 +70,7 @@ def installed_tf_version() -> tuple[int, int]:
 
 
 def installed_versions() -> dict[str, str]:
-    """`{what: version}` of this machine's platform, Python and packages that matter.
+    """Return `{what: version}` of the platform, Python and packages that matter.
 
     A package that is not installed is left out. Nothing is imported.
     """
@@ -81,35 +84,35 @@ def installed_versions() -> dict[str, str]:
 
 
 def known_troubles(versions: Mapping[str, str]) -> list[str]:
-    """What is known to fail in TensorFlow itself with these packages.
+    """Return what is known to fail in TensorFlow itself with these packages.
 
     Each text names the packages and the command that mends it. `versions` has the form
     of `installed_versions`.
     """
     name = next((name for name in installed.TENSORFLOWS if name in versions), None)
     troubles = []
-    for tensorflow, package, first, what in _TROUBLES:
+    for tensorflow, package, first, trouble in _TROUBLES:
         version = versions.get(package)
         if name is None or version is None or installed.major_minor(version) < first:
             continue
         if installed.major_minor(versions[name]) == tensorflow:
             bound = f'"{package}<{first[0]}"'
             troubles.append(
-                f"{name} {versions[name]} with {package} {version}: {what}; "
-                f"mend it with `pip install {bound}`."
+                f"{name} {versions[name]} with {package} {version}: {trouble}; "
+                f"correct it with `pip install {bound}`."
             )
     return troubles
 
 
 @functools.cache
 def tell_of_troubles() -> None:
-    """Logs, once in a process, the known troubles of the installed packages."""
+    """Log, once in a process, the known troubles of the installed packages."""
     for trouble in known_troubles(installed_versions()):
         logging.warning("%s", trouble)
 
 
 def keras_flavours() -> tuple[Any, ...]:
-    """The Keras modules in this process: `keras` and/or `tf_keras`.
+    """Return the Keras modules in this process: `keras` and/or `tf_keras`.
 
     `tf.keras` is one of them. A flavour that nobody has imported yet cannot
     have made a guest, so it is not imported here.
@@ -126,24 +129,24 @@ def keras_flavours() -> tuple[Any, ...]:
 
 
 def keras3_version() -> tuple[int, int]:
-    """The `(major, minor)` of the running Keras 3; zeros if there is none."""
+    """Return the `(major, minor)` of the running Keras 3; zeros if there is none."""
     version = str(getattr(sys.modules.get("keras"), "__version__", "0.0"))
     return installed.major_minor(version) if version.startswith("3") else (0, 0)
 
 
 def is_keras3(module: Any) -> bool:
-    """Whether a Keras module is Keras 3."""
+    """Return whether a Keras module is Keras 3."""
     return str(getattr(module, "__version__", "2")).startswith("3")
 
 
 def keras_backend(module: Any) -> str:
-    """What computes for a Keras module: "tensorflow", "jax", "torch" and so on."""
+    """Return the backend of a Keras module: "tensorflow", "jax", "torch" ..."""
     backend = getattr(getattr(module, "backend", None), "backend", None)
     return str(backend()) if is_keras3(module) and callable(backend) else "tensorflow"
 
 
 def other_backend() -> str:
-    """The backend that the environment chooses for Keras 3, if it is not TensorFlow.
+    """Return the environment's backend for Keras 3, if it is not TensorFlow.
 
     It is "" if it is TensorFlow, as by default. Nothing is imported.
     """

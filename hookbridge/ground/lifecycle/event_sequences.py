@@ -29,7 +29,7 @@ def expected_events(
     mode: Mode = "train",
     only: Collection[str] | None = None,
 ) -> list[Delivery]:
-    """The documented event sequence of one guest in one run.
+    """Return the documented event sequence of one guest in one run.
 
     Args:
       guest: `"hook"` or `"callback"`.
@@ -72,15 +72,17 @@ def expected_events(
             raise errors.InvalidArgumentError(
                 f"Received `{name}={value}`; expected an integer of at least {least}."
             )
-    last = first_step + steps
+    last_step = first_step + steps
     # One epoch: larger than the run, so that an unfinished step belongs to it too.
-    epoch_size = steps_per_epoch or last + steps_per_execution
+    epoch_size = steps_per_epoch or last_step + steps_per_execution
     if guest == "hook":
-        events = _hook(first_step, last, epoch_size, steps_per_execution, ending, host)
+        events = _hook(
+            first_step, last_step, epoch_size, steps_per_execution, ending, host
+        )
     elif mode == "train":
         events = _training(
             first_step,
-            last,
+            last_step,
             epoch_size,
             steps_per_execution,
             ending,
@@ -94,7 +96,7 @@ def expected_events(
 
 
 def _executions(first: int, last: int, epoch_size: int, size: int) -> Iterator[range]:
-    """The global steps of each execution; none crosses the end of an epoch."""
+    """Yield the global steps of each execution; none crosses the end of an epoch."""
     step = first
     while step < last:
         end_of_epoch = (step // epoch_size + 1) * epoch_size
@@ -106,7 +108,7 @@ def _executions(first: int, last: int, epoch_size: int, size: int) -> Iterator[r
 def _hook(
     first: int, last: int, epoch_size: int, size: int, ending: Ending, host: Host
 ) -> Iterator[Delivery]:
-    """The events of a hook in a run of some steps."""
+    """Yield the events of a hook in a run of some steps."""
     unfinished = ending in ("end_of_data", "error_in_step")
     started = last > first or unfinished
     if host == "fit" and not started:
@@ -131,7 +133,7 @@ def _training(
     validation_batches: int | None,
     host: Host,
 ) -> Iterator[Delivery]:
-    """The events of a callback in a training of some steps."""
+    """Yield the events of a callback in a training of some steps."""
     yield Delivery("set_model")
     yield Delivery("set_params")
     yield Delivery("on_train_begin")

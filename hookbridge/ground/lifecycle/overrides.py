@@ -31,7 +31,7 @@ _SETTERS = ("set_model", "set_params")
 def overridden(
     guest: object, kind: Kind, beside: Iterable[Any] = ()
 ) -> tuple[str, ...]:
-    """The events whose method does something in this guest.
+    """Return the events whose method does something in this guest.
 
     `set_model` and `set_params` count also where a callback does not override them. A
     batch method counts if Keras calls it, see `called_for`.
@@ -54,7 +54,7 @@ def overridden(
 
 
 def overrides(guest: object, event: str) -> bool:
-    """Whether a guest has a method of its own for an event.
+    """Return whether a guest has a method of its own for an event.
 
     The empty methods of `SessionRunHook` and of each Keras's `Callback` do not count.
     Methods with Keras's mark for empty methods, `_is_default`, do not count either. A
@@ -72,21 +72,21 @@ def overrides(guest: object, event: str) -> bool:
 
 
 def wants_batches(callback: Callback, mode: str) -> bool:
-    """Whether Keras would call the batch methods of a callback in a mode."""
-    own = getattr(callback, f"_implements_{mode}_batch_hooks", None)
-    if callable(own):
-        return bool(own())
+    """Return whether Keras would call the batch methods of a callback in a mode."""
+    says = getattr(callback, f"_implements_{mode}_batch_hooks", None)
+    if callable(says):
+        return bool(says())
     return any(overrides(callback, event) for event in BATCH_EVENTS[mode])
 
 
 def _insists(callback: Callback, mode: str) -> bool:
-    """Whether a callback says itself that it wants batches, whatever it overrides."""
-    own = f"_implements_{mode}_batch_hooks"
-    return overrides(callback, own) and wants_batches(callback, mode)
+    """Return whether a callback says itself that it wants batches."""
+    question = f"_implements_{mode}_batch_hooks"
+    return overrides(callback, question) and wants_batches(callback, mode)
 
 
 def called_for(guests: Sequence[Any], event: str) -> list[Any]:
-    """The guests of one loop whose method for an event is called, in order.
+    """Return the guests of one loop whose method for an event is called, in order.
 
     Methods that do nothing are left out. A callback can say that it wants no batches
     (`_implements_train_batch_hooks` returns False). Keras calls its batch methods
@@ -109,7 +109,7 @@ def called_for(guests: Sequence[Any], event: str) -> list[Any]:
 
 
 def method_for(guest: object, event: str) -> Any:
-    """The method that is called for an event, of a guest of `called_for`.
+    """Return the method that is called for an event, of a guest of `called_for`.
 
     A callback of no Keras may have Keras's older name of a batch method alone.
     """

@@ -62,16 +62,16 @@ class Account:
     profile: Mapping[str, Any]
 
     def events(self, guest: str) -> list[tuple[str, int | None]]:
-        """The `(event, number)` that a guest received, in order."""
-        place = list(self.guests).index(guest)
-        return [(call.name, call.number) for call in self.calls if call.guest == place]
+        """Return the `(event, number)` that a guest received, in order."""
+        number = list(self.guests).index(guest)
+        return [(call.name, call.number) for call in self.calls if call.guest == number]
 
     def counts(self, guest: str) -> Counter[str]:
-        """How often a guest received each event."""
+        """Return how often a guest received each event."""
         return Counter(event for event, _ in self.events(guest))
 
     def save(self, directory: str | Path) -> None:
-        """Writes the account below the directory of its run."""
+        """Write the account below the directory of its run."""
         folder = Path(directory) / _FOLDER
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{self.process.replace(' ', '_')}.json"
@@ -79,13 +79,13 @@ class Account:
 
 
 def accounts(directory: str | Path) -> list[Account]:
-    """The accounts of all processes of a run, the chief's first."""
+    """Return the accounts of all processes of a run, the chief's first."""
     result = []
     for file in sorted((Path(directory) / _FOLDER).glob("*.json")):
-        held = json.loads(file.read_text(encoding="utf-8"))
-        held["guests"] = {k: GuestFacts(**v) for k, v in held["guests"].items()}
-        held["calls"] = [EventCall(*each) for each in held["calls"]]
-        result.append(Account(**held))
+        fields = json.loads(file.read_text(encoding="utf-8"))
+        fields["guests"] = {k: GuestFacts(**v) for k, v in fields["guests"].items()}
+        fields["calls"] = [EventCall(*call) for call in fields["calls"]]
+        result.append(Account(**fields))
     return sorted(result, key=lambda each: not each.is_chief)
 
 
@@ -99,7 +99,7 @@ class AccountRecorder:
         for item in kinds.flatten(guests):
             guest = record_of(item)
             name = guest.name
-            same = [other for other in self._guests if other.partition(" ")[0] == name]
+            same = [n for n in self._guests if n.partition(" ")[0] == name]
             name = f"{name} {len(same) + 1}" if same else name
             spy(guest.item, self._log, name)
             self._guests[name] = guest
@@ -108,11 +108,11 @@ class AccountRecorder:
     def account(
         self, process: str, facts: Mapping[str, float], *, is_chief: bool = True
     ) -> Account:
-        """Ends the recording of this process, whose results are the facts."""
+        """End the recording of this process, whose results are the facts."""
         self._profile.stop()
         for guest in self._guests.values():
             unspy(guest.item)
-        places = {name: place for place, name in enumerate(self._guests)}
+        places = {name: number for number, name in enumerate(self._guests)}
         return Account(
             process,
             is_chief,
@@ -139,9 +139,9 @@ def _facts(guest: Guest) -> GuestFacts:
 
 
 def finite(value: Any) -> Any:
-    """A value for JSON, in which NaN and infinity are None: JSON has neither."""
+    """Return a value for JSON, in which NaN and infinity are None: JSON has neither."""
     if isinstance(value, dict):
-        return {key: finite(each) for key, each in value.items()}
+        return {key: finite(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [finite(each) for each in value]
+        return [finite(element) for element in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -12,13 +12,14 @@ from hookbridge.insight.report.scalars import Points
 # curve above it does not hide it.
 _CLASSES = ("a", "b", "c", "d")
 _WIDTH, _HEIGHT = 360, 210
+_WIDE = 900  # of a chart that has a row of the page to itself
 _LEFT, _RIGHT, _TOP, _BOTTOM = 52, 20, 26, 24
 _MOST_POINTS = 400  # of one series; a chart has no more columns of pixels
 _MOST_DOTS = 60
 
 
 def drawing(name: str, width: float, height: float, parts: Iterable[str]) -> str:
-    """A picture, with a name for those who cannot see it."""
+    """Return a picture, with a name for those who cannot see it."""
     return (
         f'<svg viewBox="0 0 {width} {height}" width="{width}" role="img" '
         f'aria-label="{html.escape(name)}">{"".join(parts)}</svg>'
@@ -26,7 +27,7 @@ def drawing(name: str, width: float, height: float, parts: Iterable[str]) -> str
 
 
 def text(x: float, y: float, words: str, css: str = "", more: str = "") -> str:
-    """Words at a place; `middle` and `end` in `css` say which part of them is there."""
+    """Return words at a place: their begin, or `middle` or `end` by `css`."""
     kind = f' class="{css}"' if css else ""
     return f'<text x="{x}" y="{y}"{kind}{more}>{html.escape(words)}</text>'
 
@@ -40,31 +41,42 @@ def ticks(low: float, high: float, *, whole: bool = False) -> Sequence[float]:
     step = next(unit * k for k in (1, 2, 5, 10) if unit * k >= rough * 0.999)
     if whole:
         step = max(1.0, step)
-    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [round(k * step, 12) for k in range(first, last + 1)]
+    first, last_tick = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(k * step, 12) for k in range(first, last_tick + 1)]
 
 
 def legend(names: Sequence[str]) -> str:
-    """The legend: the colour of each series."""
+    """Return the legend: the colour of each series."""
     number = len(names)
     keys = "".join(
-        f'<span><i class="key {_class(place, number)}"></i>{html.escape(name)}</span>'
-        for place, name in enumerate(names)
+        f'<span><i class="key {_class(index, number)}"></i>{html.escape(name)}</span>'
+        for index, name in enumerate(names)
     )
     return f'<p class="legend">{keys}</p>'
 
 
-def chart(title: str, series: Mapping[str, Points], caption: str = "") -> str:
-    """A figure with one line for each series; an empty one keeps its colour."""
+def chart(
+    title: str, series: Mapping[str, Points], caption: str = "", *, wide: bool = False
+) -> str:
+    """Return a figure with one line for each series; an empty one keeps its colour.
+
+    Args:
+      title: what is drawn.
+      series: the points of each line, by its name.
+      caption: what the line below says after the last numbers.
+      wide: whether it has a row of the page to itself.
+    """
     drawn = {name: points for name, points in series.items() if points}
-    last = ", ".join(f"{name} {shown(p[-1][1])}" for name, p in drawn.items())
-    below = html.escape("; ".join(filter(None, (f"last: {last}", caption))))
-    picture = drawing(title, _WIDTH, _HEIGHT, _parts(title, series))
-    return f"<figure>{picture}<figcaption>{below}</figcaption></figure>"
+    last_values = ", ".join(f"{name} {shown(p[-1][1])}" for name, p in drawn.items())
+    below = html.escape("; ".join(filter(None, (f"last: {last_values}", caption))))
+    width = _WIDE if wide else _WIDTH
+    picture = drawing(title, width, _HEIGHT, _parts(title, series, width))
+    figure = '<figure class="wide">' if wide else "<figure>"
+    return f"{figure}{picture}<figcaption>{below}</figcaption></figure>"
 
 
-def _parts(title: str, series: Mapping[str, Points]) -> Iterator[str]:
-    """The axes of a chart, its lines, and dots that show their numbers."""
+def _parts(title: str, series: Mapping[str, Points], width: int) -> Iterator[str]:
+    """Yield the axes of a chart, its lines, and dots that show their numbers."""
     xs = [x for points in series.values() for x, _ in points]
     ys = [y for points in series.values() for _, y in points]
     low, high = min(ys), max(ys)
@@ -78,22 +90,22 @@ def _parts(title: str, series: Mapping[str, Points]) -> Iterator[str]:
         across = (x - x_low) / ((x_high - x_low) or 1)
         up = (y - y_low) / ((y_high - y_low) or 1)
         return (
-            round(_LEFT + across * (_WIDTH - _LEFT - _RIGHT), 1),
+            round(_LEFT + across * (width - _LEFT - _RIGHT), 1),
             round(_HEIGHT - _BOTTOM - up * (_HEIGHT - _TOP - _BOTTOM), 1),
         )
 
     yield text(_LEFT, 14, title, "bold")
     for y in y_ticks:
         left, height = at(x_low, y)
-        yield f'<path class="grid" d="M{left} {height}H{_WIDTH - _RIGHT}"/>'
+        yield f'<path class="grid" d="M{left} {height}H{width - _RIGHT}"/>'
         yield text(left - 6, height + 4, shown(y), "faint end")
     for x in x_ticks:
         across, bottom = at(x, y_low)
         yield text(across, bottom + 16, shown(x), "faint middle")
-    for place, (name, points) in enumerate(series.items()):
+    for index, (name, points) in enumerate(series.items()):
         places = [(at(*point), point) for point in thinned(points)]
         path = " ".join(f"{across},{down}" for (across, down), _ in places)
-        css = _class(place, len(series))
+        css = _class(index, len(series))
         yield f'<g class="{css}">'
         if points:
             yield f'<polyline class="curve {css}" points="{path}"/>'
@@ -113,11 +125,11 @@ def thinned(points: Points) -> Points:
 
 
 def shown(number: float) -> str:
-    """A number in four digits, or as a whole number from 100,000 on."""
+    """Return a number in four digits, or as a whole number from 100,000 on."""
     return f"{number:.4g}" if abs(number) < 1e5 else f"{number:,.0f}"
 
 
 def _class(place: int, series: int) -> str:
-    """The CSS class of one of several series, by its place among them."""
+    """Return the CSS class of one of several series, by its place among them."""
     is_broad = place == 0 and series > 1
     return _CLASSES[place % len(_CLASSES)] + (" broad" if is_broad else "")

@@ -29,18 +29,18 @@ TIMELINE_LEGEND = (
 
 
 def _middle_of(row: int, top: float = 0) -> float:
-    """The height of the middle of a row."""
+    """Return the height of the middle of a row."""
     return top + row * _ROW + _ROW / 2
 
 
 def _lane(row: int, guest: str, end: float, top: float = 0) -> str:
-    """A guest's name, and the line on which its events are marked."""
+    """Return a guest's name, and the line on which its events are marked."""
     y = _middle_of(row, top)
     return text(0, y + 4, guest) + f'<path class="lane" d="M{_LABEL} {y}H{end}"/>'
 
 
 def order_picture(account: Account) -> str:
-    """The story of a process; repetitions are drawn once, with their number."""
+    """Return the story of a process; repetitions are drawn once, with their number."""
     items = story(account.calls)
     columns = list(columns_of(items))
     shown = columns[:_MOST_COLUMNS]
@@ -50,7 +50,7 @@ def order_picture(account: Account) -> str:
     end = _LABEL + _COLUMN * len(shown)
     parts = [_lane(row, guest, end, _HEAD) for row, guest in enumerate(account.guests)]
     kinds = [guest.kind for guest in account.guests.values()]
-    parts += [_column(place, column, kinds) for place, column in enumerate(shown)]
+    parts += [_column(index, column, kinds) for index, column in enumerate(shown)]
     for first, after, times, level in brackets:
         left, right = _LABEL + _COLUMN * first + 4, _LABEL + _COLUMN * after - 4
         y = bottom + (level - 1) * _BRACKET
@@ -87,7 +87,10 @@ def _brackets(
 
 
 def timeline(account: Account, starts: float, ends: float) -> str:
-    """A row for each guest; times are seconds of Unix time, as all processes have."""
+    """Return a row for each guest.
+
+    Times are seconds of Unix time, as all processes have.
+    """
     height = _ROW * len(account.guests) + _AXIS
     parts = _parts(account, starts, max(ends - starts, 1e-3), height)
     return drawing(f"{account.process}: events over time", _WIDTH, height, parts)
@@ -96,7 +99,7 @@ def timeline(account: Account, starts: float, ends: float) -> str:
 def _parts(
     account: Account, starts: float, span: float, height: float
 ) -> Iterator[str]:
-    """The time axis, and a lane with the events of each guest."""
+    """Yield the time axis, and a lane with the events of each guest."""
     scale = (_WIDTH - _LABEL - _RIGHT) / span
     zero = _LABEL + (account.started - starts) * scale
     for secs in ticks(0, span):
@@ -114,7 +117,7 @@ def _parts(
 
 
 def _marks(places: Sequence[tuple[float, EventCall]], y: float) -> Iterator[str]:
-    """Epochs in the back, then bands of steps, then the other events."""
+    """Yield epochs in the back, then bands of steps, then the other events."""
     begins: dict[int | None, float] = {}
     pixels: set[int] = set()
     marks = []
@@ -137,9 +140,9 @@ def _marks(places: Sequence[tuple[float, EventCall]], y: float) -> Iterator[str]
             )
     columns = enumerate(sorted(pixels))
     for _, pairs in itertools.groupby(columns, lambda pair: pair[1] - pair[0]):
-        (_, first), *others = pairs
+        (_, first), *following = pairs
         yield (
-            f'<rect class="band" x="{first}" y="{y - 4}" width="{1 + len(others)}" '
+            f'<rect class="band" x="{first}" y="{y - 4}" width="{1 + len(following)}" '
             'height="8"/>'
         )
     yield from marks

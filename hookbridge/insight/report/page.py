@@ -12,7 +12,7 @@ _TEMPLATE = packaged("hookbridge.insight.report", "page.html")
 
 
 def page(title: str, body: Iterable[str]) -> str:
-    """A whole page: the title is plain text, the body HTML."""
+    """Return a whole page: the title is plain text, the body HTML."""
     template = Template(_TEMPLATE.read_text("utf-8"))
     return template.substitute(title=html.escape(title), body="\n".join(body))
 
@@ -23,14 +23,17 @@ def table(
     *,
     numbers_from: int | None = None,
 ) -> str:
-    """A table of plain text; the columns from `numbers_from` on are aligned right."""
+    """Return a table of plain text.
+
+    The columns from `numbers_from` on are aligned right.
+    """
 
     def row(cells: Sequence[str], tag: str) -> str:
         return "".join(
             f'<{tag} class="number">{html.escape(cell)}</{tag}>'
-            if numbers_from is not None and place >= numbers_from
+            if numbers_from is not None and index >= numbers_from
             else f"<{tag}>{html.escape(cell)}</{tag}>"
-            for place, cell in enumerate(cells)
+            for index, cell in enumerate(cells)
         )
 
     lines = [row(header, "th")] if header else []

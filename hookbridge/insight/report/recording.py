@@ -21,7 +21,7 @@ def record(
     title: str = "A run with hooks and callbacks",
     process: str = "this process",
 ) -> Iterator[Path]:
-    """Records what guests see and cost, and writes `report.html` at the end.
+    """Record what guests see and cost, and write `report.html` at the end.
 
         with hb.record(guests, "runs/mine") as page:
             model.fit(x, y, callbacks=hb.as_callbacks(guests))

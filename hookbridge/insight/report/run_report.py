@@ -50,19 +50,19 @@ class RunReport:
 
 
 def write_html(report: RunReport, directory: str | Path) -> Path:
-    """Writes `report.html` into a directory, and returns its path."""
+    """Write `report.html` into a directory, and return its path."""
     path = Path(directory) / FILE_NAME
     path.write_text(as_html(report), encoding="utf-8")
     return path
 
 
 def as_html(report: RunReport) -> str:
-    """The page, which needs no server, no network and no script."""
+    """Return the page, which needs no server, no network and no script."""
     return page(report.title, _body(report))
 
 
 def _body(report: RunReport) -> Iterator[str]:
-    """The page from top to bottom: facts, curves, events, costs, settings, versions."""
+    """Yield the page: facts, curves, events, costs, settings, versions."""
     yield f"<p>{html.escape(report.summary)}</p>"
     names = dict.fromkeys(name for run in report.runs for name in run.facts)
     facts = [[name, *(r.facts.get(name, "") for r in report.runs)] for name in names]
@@ -105,7 +105,7 @@ def _subheading(run: Run, process: str) -> str:
 
 
 def _curves(runs: Sequence[Run]) -> Iterator[str]:
-    """A chart of each curve; those with the same values are drawn once."""
+    """Yield a chart of each curve; those with the same values are drawn once."""
     by_run = {run.name: read_curves(run.directory) for run in runs}
     names = list(dict.fromkeys(name for curves in by_run.values() for name in curves))
     if not names:
@@ -128,13 +128,13 @@ def _curves(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _same_values(one: Mapping[str, Points], other: Mapping[str, Points]) -> bool:
-    """Whether the same numbers were written twice, for example to a CSV file too."""
+    """Return whether the same numbers were written twice, such as to a CSV file."""
     pairs = (([y for _, y in one[run]], [y for _, y in other[run]]) for run in one)
     return all(len(a) == len(b) and np.allclose(a, b, 1e-5, 0) for a, b in pairs)
 
 
 def _timelines(run: Run) -> Iterator[str]:
-    """The processes of a run share one axis."""
+    """Yield the processes of a run share one axis."""
     times = [a.started + call.secs for a in run.accounts for call in a.calls] or [0.0]
     for account in run.accounts:
         yield _subheading(run, account.process)
@@ -142,24 +142,26 @@ def _timelines(run: Run) -> Iterator[str]:
 
 
 def event_header(runs: Sequence[Run]) -> list[str]:
-    """The names of the columns of `event_rows`."""
-    processes = [f"{run.name}: {each.process}" for run in runs for each in run.accounts]
+    """Return the names of the columns of `event_rows`."""
+    processes = [
+        f"{run.name}: {account.process}" for run in runs for account in run.accounts
+    ]
     return ["guest (kind, role)", "event", *processes]
 
 
 def event_rows(runs: Sequence[Run]) -> Iterator[list[str]]:
     """Each guest and event, and how often it came in each process."""
     accounts = [account for run in runs for account in run.accounts]
-    for name in dict.fromkeys(name for each in accounts for name in each.guests):
-        (what, *_) = (a.guests[name] for a in accounts if name in a.guests)
+    for name in dict.fromkeys(name for account in accounts for name in account.guests):
+        (facts, *_) = (a.guests[name] for a in accounts if name in a.guests)
         counts = [a.counts(name) if name in a.guests else {} for a in accounts]
-        for event in dict.fromkeys(event for each in counts for event in each):
-            cells = (str(each.get(event, "-")) for each in counts)
-            yield [f"{name} ({what.kind}, {what.role})", event, *cells]
+        for event in dict.fromkeys(event for count in counts for event in count):
+            cells = (str(count.get(event, "-")) for count in counts)
+            yield [f"{name} ({facts.kind}, {facts.role})", event, *cells]
 
 
 def cost_rows(runs: Sequence[Run], most: int = _MOST_COSTS) -> Iterator[list[str]]:
-    """The most expensive events of each run, in its chief's process."""
+    """Yield the most expensive events of each run, in its chief's process."""
     for run in runs:
         for cost in costs(run.accounts[0].profile, most) if run.accounts else ():
             yield [
@@ -174,7 +176,7 @@ def cost_rows(runs: Sequence[Run], most: int = _MOST_COSTS) -> Iterator[list[str
 
 
 def as_words(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Settings as a page shows them, in words: no brackets, no `None`, no `True`."""
+    """Return settings in words, for a page: no brackets, no `None`, no `True`."""
     return {name: _in_words(value) for name, value in settings.items()}
 
 
@@ -189,7 +191,7 @@ def _in_words(value: Any) -> str:
 
 
 def cost_summary(run: Run) -> str:
-    """The guests' own work, the bridge's own work, the waiting, and a native step."""
+    """Sum up the guests' work, the bridge's, the waiting, and a native step."""
     profile: Any = run.accounts[0].profile if run.accounts else {}
     if not profile.get("step_seconds"):
         return ""

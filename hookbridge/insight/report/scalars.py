@@ -33,17 +33,17 @@ def read_curves(directory: str | Path) -> dict[Curve, Points]:
     directory = Path(directory)
     curves: dict[Curve, Points] = {}
     for file in sorted(directory.rglob("*.csv")):
-        place = file.relative_to(directory).as_posix()
+        source = file.relative_to(directory).as_posix()
         for axis, name, x, value in _cells(file):
             if math.isfinite(x) and math.isfinite(value):
-                curves.setdefault(Curve(place, name, axis), []).append((x, value))
+                curves.setdefault(Curve(source, name, axis), []).append((x, value))
     for file in sorted(directory.rglob("*tfevents*")):
-        place = file.parent.relative_to(directory).as_posix()
+        source = file.parent.relative_to(directory).as_posix()
         for name, step, value in event_scalars(file):
             if math.isfinite(value):
                 # Keras's `TensorBoard` callback counts epochs as the file's steps.
                 axis = "epoch" if name.startswith("epoch_") else "step"
-                curves.setdefault(Curve(place, name, axis), []).append((step, value))
+                curves.setdefault(Curve(source, name, axis), []).append((step, value))
     return {key: sorted(points) for key, points in curves.items()}
 
 

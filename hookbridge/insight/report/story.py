@@ -33,7 +33,7 @@ Item = Column | Repeated
 
 
 def story(events: Sequence[EventCall]) -> list[Item]:
-    """The events of a process in order.
+    """Return the events of a process in order.
 
     Items that come several times in a row become one `Repeated`: first steps, then
     epochs.
@@ -45,18 +45,18 @@ def story(events: Sequence[EventCall]) -> list[Item]:
 
 
 def _is_whole(block: Sequence[Item]) -> bool:
-    """Whether a block neither begins with an end nor ends with a begin."""
+    """Return whether a block neither begins with an end nor ends with a begin."""
     begins_late = _event(block[0], 0).endswith(("_end", "after_run"))
     return not (begins_late or _event(block[-1], -1).endswith(("_begin", "before_run")))
 
 
 def _event(item: Item, place: int) -> str:
-    """The first or the last event."""
+    """Return the first or the last event."""
     return item.event if isinstance(item, Column) else _event(item.items[place], place)
 
 
 def _columns(events: Sequence[EventCall]) -> Iterator[Column]:
-    """Calls of the same event to one guest after the other become one column."""
+    """Call of the same event to one guest after the other become one column."""
     event, guests = "", frozenset[int]()
     for call in _setters_sorted(events):
         if call.name != event or call.guest in guests:
@@ -75,27 +75,27 @@ def _setters_sorted(events: Sequence[EventCall]) -> Iterator[EventCall]:
 
 
 def _folded(items: list[Item]) -> list[Item]:
-    """Replaces repetitions, those of the shortest blocks first."""
+    """Replace repetitions, those of the shortest blocks first."""
     for length in range(1, _LONGEST_BLOCK + 1):
         folded: list[Item] = []
-        place = 0
-        while place < len(items):
-            block, after = items[place : place + length], place + length
+        index = 0
+        while index < len(items):
+            block, after = items[index : index + length], index + length
             while items[after : after + length] == block:
                 after += length
-            times = (after - place) // length
+            times = (after - index) // length
             if times > 1 and _is_whole(block):
                 folded.append(Repeated(tuple(block), times))
-                place = after
+                index = after
             else:
-                folded.append(items[place])
-                place += 1
+                folded.append(items[index])
+                index += 1
         items = folded
     return items
 
 
 def columns_of(items: Sequence[Item]) -> Iterator[Column]:
-    """The columns, each repetition once."""
+    """Yield the columns, each repetition once."""
     for item in items:
         if isinstance(item, Column):
             yield item

@@ -60,7 +60,7 @@ class LearningRateScheduler(ReadyMade):
         self._rate = rate
 
     def _scheduled(self, batch: int) -> int:
-        """How many updates the model will have had when the steps under way are done.
+        """Return how many updates the model will have had after the steps under way.
 
         `batch` counts them, also where one call makes several steps.
         """
@@ -69,7 +69,7 @@ class LearningRateScheduler(ReadyMade):
         return self._first + batch
 
     def _rate_of(self, step: int) -> float:
-        """The rate of the schedule at a step; refuses what is no number."""
+        """Return the rate of the schedule at a step; refuse what is no number."""
         rate = self._schedule(step)
         try:
             value = math.nan if isinstance(rate, (str, bytes)) else float(rate)

@@ -106,11 +106,11 @@ class ModelUploader(ReadyMade):
 
 
 def _check_scheme(url: str) -> None:
-    """Raises for a URL that nothing could be sent to."""
+    """Raise for a URL that nothing could be sent to."""
     scheme, is_url, _ = url.partition("://")
     known = tf.io.gfile.get_registered_schemes()
     if is_url and not url.startswith(_HTTP) and scheme not in known:
-        listed = ", ".join(f"`{each}://`" for each in sorted(filter(None, known)))
+        listed = ", ".join(f"`{s}://`" for s in sorted(filter(None, known)))
         raise errors.InvalidArgumentError(
             f"Received `remote_url={url!r}`, whose scheme `{scheme}://` TensorFlow "
             f"does not know; expected a folder, `http://`, `https://` or {listed}. "
@@ -120,16 +120,16 @@ def _check_scheme(url: str) -> None:
 
 
 def files_below(folder: str) -> list[str]:
-    """Paths of all files relative to `folder`, in the order in which to send them."""
+    """Return the paths of all files relative to `folder`, in the order to send."""
     files = []
-    for place, _, names in tf.io.gfile.walk(folder):
-        below = place[len(folder) :].strip("/")
+    for directory, _, names in tf.io.gfile.walk(folder):
+        below = directory[len(folder) :].strip("/")
         files += [f"{below}/{name}" if below else name for name in names]
     return sorted(files, key=lambda path: (path == _LAST, path))
 
 
 def send(folder: str, file: str, url: str) -> None:
-    """Sends a file below `folder` to `url`: by PUT, or through `tf.io.gfile`."""
+    """Send a file below `folder` to `url`: by PUT, or through `tf.io.gfile`."""
     source = tf.io.gfile.join(folder, file)
     url = url.rstrip("/")
     if url.startswith(_HTTP):

@@ -121,9 +121,9 @@ class Progress(ReadyMade):
         if self._run is not None and self._run.loop == "train":
             return  # an evaluation, or a prediction, within a training
         params = self.params or {}
-        last = self._last_step if loop == "train" else params.get("steps")
+        last_step = self._last_step if loop == "train" else params.get("steps")
         size = self._batch_size or params.get("batch_size")
-        self._run = _Run(loop, first, last, params, size, self._clock)
+        self._run = _Run(loop, first, last_step, params, size, self._clock)
 
     def _step(self, loop: str, batch: int, logs: Logs) -> None:
         if self._run is not None and self._run.loop == loop:
@@ -186,7 +186,7 @@ class _Run:
     next_line: float = -math.inf
 
     def count(self, batch: int, logs: Logs) -> None:
-        """Steps up to a batch of the epoch have run."""
+        """Count the steps up to a batch of the epoch."""
         self.step += max(batch - self.batch, 1)
         self.batch = batch
         self.logs = logs
@@ -195,20 +195,24 @@ class _Run:
             self.timed_from = (self.clock(), self.step)
 
     def keep(self, logs: Logs) -> None:
-        """Keeps values until new values with the same names come."""
+        """Keep values until new values with the same names come."""
         self.values.update(_numbers(logs))
         self.logs = None
 
     def line(self) -> str:
-        """The line; what is not known is left out."""
+        """Return the line; what is not known is left out."""
         self.values.update(_numbers(self.logs))
-        last = self._last_step()
+        last_step = self._last_step()
         # The values are last: a terminal may be too narrow for all of them.
-        parts = [*self._position(last), *self._speed(last), *self._shown_values()]
+        parts = [
+            *self._position(last_step),
+            *self._speed(last_step),
+            *self._shown_values(),
+        ]
         return "  ".join(parts)
 
     def _last_step(self) -> int | None:
-        """Where the loop ends, as given or by the epochs that Keras has planned."""
+        """Return where the loop ends, as given or by the epochs of Keras."""
         steps, epochs = self.params.get("steps"), self.params.get("epochs")
         if self.last is not None or self.epoch is None or not (steps and epochs):
             return self.last
@@ -226,7 +230,7 @@ class _Run:
         yield f"{word} {_of(self.step, last)}"
 
     def _speed(self, last: int | None) -> Iterator[str]:
-        """How fast the loop is, and how long it still takes."""
+        """Yield how fast the loop is, and how long it still takes."""
         rate = self._steps_per_sec()
         if rate is None:
             return
@@ -238,7 +242,7 @@ class _Run:
             yield f"{clock((last - self.step) / rate)} left"
 
     def _shown_values(self) -> list[str]:
-        """The values, the loss first."""
+        """Return the values, the loss first."""
         names = sorted(self.values, key=lambda name: name != "loss")
         return [f"{name} {self.values[name]:.4g}" for name in names]
 
@@ -249,7 +253,7 @@ class _Run:
 
 
 def clock(secs: float) -> str:
-    """Seconds as `0:07`, `12:30` or `3:05:00`."""
+    """Return seconds as `0:07`, `12:30` or `3:05:00`."""
     minutes, seconds = divmod(round(secs), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
@@ -260,7 +264,7 @@ def _of(number: int, last: int | None) -> str:
 
 
 def _numbers(logs: Logs) -> dict[str, float]:
-    """The numbers in `logs`; waits for values that a worker has not sent yet."""
+    """Return the numbers in `logs`; waits for values that a worker has not sent yet."""
     numbers = {}
     for name, value in (_fetched(logs) or {}).items():
         try:
@@ -271,5 +275,5 @@ def _numbers(logs: Logs) -> dict[str, float]:
 
 
 def _fetched(value: object) -> Any:
-    """The value itself: `ParameterServerStrategy` leaves logs or values on a worker."""
+    """Fetch the value that `ParameterServerStrategy` leaves on a worker."""
     return value.fetch() if hasattr(value, "fetch") else value

@@ -9,6 +9,7 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.adapters.guests import any_flavour
 from hookbridge.adapters.guests.roles import Role, set_role
+from hookbridge.adapters.keras_model.optimizers import steps_counted
 
 
 class ReadyMade(any_flavour.AnyFlavour):
@@ -19,20 +20,19 @@ class ReadyMade(any_flavour.AnyFlavour):
 
     @property
     def saves_whole_model(self) -> bool:
-        """Whether it needs a Keras model, which it saves."""
+        """Return whether it needs a Keras model, which it saves."""
         return False
 
     def global_step(self) -> int:
-        """How many updates the model has had."""
-        optimizer = getattr(self.model, "optimizer", None)
-        return 0 if optimizer is None else step_of(optimizer)
+        """Return how many training steps the model has had."""
+        return steps_counted(self.model)
 
     def written_folders(self) -> list[str]:
-        """The folders that are known to be written before training."""
+        """Return the folders that are known to be written before training."""
         return []
 
     def path(self, value: str | None, entry: str, argument: str) -> str:
-        """A path that the user gave, or else the entry of `params`."""
+        """Return a path that the user gave, or else the entry of `params`."""
         result = value or (self.params or {}).get(entry)
         if not result:
             raise errors.InvalidArgumentError(
@@ -43,15 +43,8 @@ class ReadyMade(any_flavour.AnyFlavour):
         return os.fspath(result)
 
 
-def step_of(optimizer: Any) -> int:
-    """How many updates an optimizer has made."""
-    count = optimizer.iterations
-    # Under a strategy it is a mirrored variable, which `int` does not take.
-    return int(count.numpy() if hasattr(count, "numpy") else count)
-
-
 def metrics_of(logs: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The metrics of an evaluation: `logs`, or what they hold under "metrics"."""
+    """Return the metrics of an evaluation: `logs`, or their "metrics"."""
     logs = logs or {}
     inner = logs.get("metrics")
     return dict(inner if isinstance(inner, Mapping) else logs)

@@ -94,7 +94,7 @@ class SavedModelExporter(ReadyMade):
 
 @contextlib.contextmanager
 def _replacing(path: str) -> Iterator[str]:
-    """Yields a new folder; it replaces `path` if the block ends without an error."""
+    """Yield a new folder; it replaces `path` if the block ends without an error."""
     path = path.rstrip("/")
     new = f"{path}.new"
     if tf.io.gfile.exists(new):
@@ -109,7 +109,7 @@ def _replacing(path: str) -> Iterator[str]:
 
 
 def _keras_model(model: KerasModel, path: str) -> None:
-    """Writes the Keras model of `fit` or of a session; its inputs are the signature."""
+    """Write the Keras model of `fit` or of a session; its inputs are the signature."""
     if uses_parameter_servers(model):  # a copy has its variables in this process
         keras: Any = keras_of(model)
         copy = keras.models.clone_model(model)
@@ -119,7 +119,7 @@ def _keras_model(model: KerasModel, path: str) -> None:
 
 
 def _values_of(model: KerasModel) -> dict[saved.SavedArray, Any]:
-    """The weights of a model, as a checkpoint has them."""
+    """Return the weights of a model, as a checkpoint has them."""
     link = getattr(model, "live_link", None)
     if link is not None:
         entries: dict[saved.SavedArray, Any] = link.weights.entries()
@@ -141,7 +141,7 @@ def _model_function(
     values: Mapping[saved.SavedArray, Any],
     path: str,
 ) -> None:
-    """Writes an Estimator's model with given values of its variables."""
+    """Write an Estimator's model with given values of its variables."""
     from hookbridge import estimator as estimator_lib
 
     with tempfile.TemporaryDirectory(prefix="hookbridge_export_") as folder:

@@ -60,7 +60,7 @@ class SummaryWriter(ReadyMade):
 
 
 def _checked(summaries: Any) -> Mapping[str, Any]:
-    """What `summaries_fn` returned, if it is numbers by their tags."""
+    """Return what `summaries_fn` returned, if it is numbers by their tags."""
     if summaries is None:
         return {}
     if not isinstance(summaries, Mapping):
@@ -78,7 +78,7 @@ def _checked(summaries: Any) -> Mapping[str, Any]:
 
 
 def _is_number(value: Any) -> bool:
-    """Whether it is one number, as a tensor, an array or a number of Python."""
+    """Return whether it is one number, as a tensor, an array or a number of Python."""
     try:
         array = np.asarray(value)
     except (TypeError, ValueError, NotImplementedError):

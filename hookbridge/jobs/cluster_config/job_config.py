@@ -36,7 +36,7 @@ _TYPE = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
 
 
 def read_config(path: str) -> tuple[dict[str, int], dict[str, str]]:
-    """The number of tasks of each job in a `config.yaml`, and their machine types.
+    """Return the numbers of tasks of the jobs in a `config.yaml`, and the machines.
 
     The keys may be below `trainingInput`.
     """
@@ -76,7 +76,7 @@ def read_config(path: str) -> tuple[dict[str, int], dict[str, str]]:
 
 
 def _read(path: str) -> dict[str, str]:
-    """The keys of a file and their text; of a list or a mapping it is empty.
+    """Return the keys of a file and their text; of a list or a mapping it is empty.
 
     Anybody may have written the file: no value is made, so no alias can make it huge.
     """
@@ -94,20 +94,20 @@ def _read(path: str) -> dict[str, str]:
         raise errors.InvalidArgumentError(
             f"{path}{line} is not YAML: {getattr(e, 'problem', None) or e}"
         ) from e
-    found: dict[str, Any] = {}
+    nodes: dict[str, Any] = {}
     for key in ("", "trainingInput"):
-        node = found.get(key, node)
+        node = nodes.get(key, node)
         pairs = node.value if isinstance(node, yaml.MappingNode) else ()
-        found = {str(name.value): each for name, each in pairs} or found
-        if len(found) < len(pairs):
+        nodes = {str(name.value): value for name, value in pairs} or nodes
+        if len(nodes) < len(pairs):
             raise errors.InvalidArgumentError(f"{path} has a key twice.")
-    if not found:
+    if not nodes:
         raise errors.InvalidArgumentError(
             f"{path} has no keys; expected some such as `scaleTier: CUSTOM` and "
             "`masterType: n1-standard-4`."
         )
-    texts = {k: v.value for k, v in found.items() if isinstance(v, yaml.ScalarNode)}
-    return {**dict.fromkeys(found, ""), **texts}
+    texts = {k: v.value for k, v in nodes.items() if isinstance(v, yaml.ScalarNode)}
+    return {**dict.fromkeys(nodes, ""), **texts}
 
 
 def _check(

@@ -56,7 +56,7 @@ class JobOrder:
     volume: str = ""
 
     def __post_init__(self) -> None:
-        """Checks the values; messages name their flags."""
+        """Check the values; messages name their flags."""
         if not _NAME.fullmatch(self.name) or len(self.name) > _LONGEST_NAME:
             raise errors.InvalidArgumentError(
                 f"Received --name={self.name!r}; expected at most {_LONGEST_NAME} "

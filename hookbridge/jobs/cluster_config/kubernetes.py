@@ -22,7 +22,7 @@ _INDEX_FIELD = "metadata.annotations['batch.kubernetes.io/job-completion-index']
 
 
 def tfjob(order: JobOrder) -> dict[str, Any]:
-    """A TFJob of Kubeflow's training operator 1, which sets `TF_CONFIG`.
+    """Return a TFJob of Kubeflow's training operator 1, which sets `TF_CONFIG`.
 
     A process is started again if its exit code is 128 or above; any other one fails the
     job. The job has succeeded when the chief ends with 0. Then the operator ends what
@@ -38,19 +38,19 @@ def tfjob(order: JobOrder) -> dict[str, Any]:
             "runPolicy": {"cleanPodPolicy": cleans},
             "successPolicy": "",
             "tfReplicaSpecs": {
-                _TFJOB_NAMES[each.job]: {
-                    "replicas": each.number,
+                _TFJOB_NAMES[replica.job]: {
+                    "replicas": replica.number,
                     "restartPolicy": "ExitCode",
-                    "template": {"spec": _pod(order, each)},
+                    "template": {"spec": _pod(order, replica)},
                 }
-                for each in order.replicas
+                for replica in order.replicas
             },
         },
     }
 
 
 def jobset(order: JobOrder) -> dict[str, Any]:
-    """A JobSet: one Job for each kind of task, and a `TF_CONFIG` for each pod.
+    """Return a JobSet: one Job for each kind of task, and a `TF_CONFIG` for each pod.
 
     A pod is started again if its exit code is 128 or above or its node was taken away;
     any other code fails the job. The job has succeeded when the chief, and the
@@ -67,18 +67,18 @@ def jobset(order: JobOrder) -> dict[str, Any]:
             "failurePolicy": {"maxRestarts": 0},
             "replicatedJobs": [
                 {
-                    "name": each.job,
+                    "name": replica.job,
                     "replicas": 1,
-                    "template": {"spec": _job(order, each)},
+                    "template": {"spec": _job(order, replica)},
                 }
-                for each in order.replicas
+                for replica in order.replicas
             ],
         },
     }
 
 
 def _job(order: JobOrder, replicas: Replicas) -> dict[str, Any]:
-    """The template of a Job that restarts its pods unless an exit code is permanent."""
+    """Return the template of a Job that restarts pods unless a code is permanent."""
     pod = _pod(order, replicas)
     pod["containers"][0]["env"] = [
         # First the index: Kubernetes fills in only variables above.
@@ -111,19 +111,19 @@ def _job(order: JobOrder, replicas: Replicas) -> dict[str, Any]:
 def _tf_config(order: JobOrder, job: str) -> str:
     """`TF_CONFIG` as text, in which Kubernetes writes the index of the pod."""
     cluster = {
-        each.job: [
-            f"{order.name}-{each.job}-0-{index}.{order.name}:{PORT}"
-            for index in range(each.number)
+        replica.job: [
+            f"{order.name}-{replica.job}-0-{index}.{order.name}:{PORT}"
+            for index in range(replica.number)
         ]
-        for each in order.replicas
-        if each.job != "evaluator"
+        for replica in order.replicas
+        if replica.job != "evaluator"
     }
     config = json.dumps({"cluster": cluster, "task": {"type": job, "index": 0}})
     return config.replace('"index": 0', f'"index": $({_INDEX})')
 
 
 def _pod(order: JobOrder, replicas: Replicas) -> dict[str, Any]:
-    """The `spec` of the pods of some tasks."""
+    """Return the `spec` of the pods of some tasks."""
     container: dict[str, Any] = {
         "name": _CONTAINER,
         "image": order.image,

@@ -38,15 +38,15 @@ _SCRIPT = (
 
 
 def script(order: JobOrder) -> str:
-    """The script, for `sbatch`."""
+    """Return the script, for `sbatch`."""
     places: list[dict[str, object]] = []
     cluster: dict[str, list[str]] = {}
-    for each in order.replicas:
-        ranks = range(len(places), len(places) + each.number)
-        places += [{"type": each.job, "index": i} for i in range(each.number)]
-        if each.job != "evaluator":
-            cluster[each.job] = [str(rank) for rank in ranks]
-    gpus = max(each.gpus for each in order.replicas)
+    for replica in order.replicas:
+        ranks = range(len(places), len(places) + replica.number)
+        places += [{"type": replica.job, "index": i} for i in range(replica.number)]
+        if replica.job != "evaluator":
+            cluster[replica.job] = [str(rank) for rank in ranks]
+    gpus = max(replica.gpus for replica in order.replicas)
     return _SCRIPT.format(
         gpus=f"#SBATCH --gpus-per-node={gpus}\n" if gpus else "",
         name=order.name,

@@ -36,7 +36,7 @@ class BadRow(NamedTuple):
 def find_bad_rows(
     rows: Rows, transform: Transform, most: int | None = None
 ) -> list[BadRow]:
-    """The rows, at most `most`, from which `transform` cannot make an example.
+    """Return the rows, at most `most`, from which `transform` cannot make an example.
 
     All rows are read once, in the threads of `tf.data`. Only the rows that gave no
     example are read again, one by one.
@@ -46,14 +46,14 @@ def find_bad_rows(
 
 
 def printed(rows: list[BadRow]) -> list[BadRow]:
-    """Prints on stderr which rows are left out; returns them."""
+    """Print on stderr which rows are left out; return them."""
     for row in rows:
         print(f"hookbridge: skipped {row}", file=sys.stderr)
     return rows
 
 
 def _found(rows: Rows, transform: Transform, most: int | None) -> list[BadRow]:
-    """The rows that `transform` fails on, from one parallel read of all."""
+    """Return the rows that `transform` fails on, from one parallel read of all."""
 
     def outcome(file: Any, number: Any, row: Any) -> Any:
         examples = transform(tf.data.Dataset.from_tensors(row)).take(1)
@@ -74,15 +74,15 @@ def _found(rows: Rows, transform: Transform, most: int | None) -> list[BadRow]:
         reason = _reason(transform, row)
         # A row that `transform` leaves out on purpose raises nothing.
         if reason is not None:
-            place = file.numpy().decode(errors="replace")
-            bad.append(BadRow(place, int(number), reason))
+            path = file.numpy().decode(errors="replace")
+            bad.append(BadRow(path, int(number), reason))
             if len(bad) == most:
                 break
     return bad
 
 
 def _reason(transform: Transform, row: Any) -> str | None:
-    """What TensorFlow says about a row; None if it says nothing."""
+    """Return what TensorFlow says about a row; None if it says nothing."""
     try:
         for _ in transform(tf.data.Dataset.from_tensors(row)):
             pass
@@ -92,7 +92,7 @@ def _reason(transform: Transform, row: Any) -> str | None:
 
 
 def tidied(message: str) -> str:
-    """An error of TensorFlow without the places of its ops."""
+    """Return an error of TensorFlow without the places of its ops."""
     text = " ".join(message.split())
     text = re.sub(r" Detected at node .* Node: '\S+'", "", text)
     text = re.sub(r"\s*\[\[\{\{node .*", "", text)

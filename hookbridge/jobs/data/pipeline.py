@@ -86,25 +86,25 @@ class Pipeline:
             )
         optional_count("num_classes", num_classes)
         columns = list(instance("columns", columns, (list, tuple), "a list of values"))
-        for place in (
+        for column in (
             *instance("locations", locations, (list, tuple), "a list"),
             label,
         ):
-            if not _is_column(place, len(columns)):
+            if not _is_column(column, len(columns)):
                 raise errors.InvalidArgumentError(
-                    f"Received the column {shown(place)} in `locations` or `label`; "
+                    f"Received the column {shown(column)} in `locations` or `label`; "
                     f"expected an integer that is one of {len(columns)} `columns`."
                 )
-        names = [f"column_{place}" for place in range(len(columns))]
+        names = [f"column_{index}" for index in range(len(columns))]
         if rows.format == "tfrecord":
             names = ["record"]
         self._rows = rows
         self._extractor = with_arguments("extractor", extractor, *names)
         self._batch_size = count("batch_size", batch_size)
-        for place, value in enumerate(columns):
-            _check_column_value(place, value)
+        for index, value in enumerate(columns):
+            _check_column_value(index, value)
         self._columns = columns
-        self._locations = {each % len(self._columns) for each in locations}
+        self._locations = {location % len(self._columns) for location in locations}
         self._label = label
         self._num_classes = num_classes
         self._shuffle_buffer = count("shuffle_buffer", shuffle_buffer)
@@ -115,7 +115,7 @@ class Pipeline:
             self.skipped = printed(find_bad_rows(rows, self.transform))
 
     def dataset(self, *, training: bool) -> Any:
-        """A `tf.data.Dataset` of batches, tensors `[N, ...]`.
+        """Return a `tf.data.Dataset` of batches, tensors `[N, ...]`.
 
         Args:
           training: whether rows are sharded, shuffled and repeated without end, and a
@@ -134,7 +134,7 @@ class Pipeline:
         return batches.prefetch(tf.data.AUTOTUNE)
 
     def transform(self, rows: Any) -> Any:
-        """Turns a dataset of rows into a dataset of examples.
+        """Turn a dataset of rows into a dataset of examples.
 
         Args:
           rows: a `tf.data.Dataset` of lines or records, as strings `[]`.
@@ -142,19 +142,21 @@ class Pipeline:
         return rows.map(self._example, num_parallel_calls=tf.data.AUTOTUNE)
 
     def first_bad_row(self) -> BadRow | None:
-        """The first row that cannot be read, or None."""
+        """Return the first row that cannot be read, or None."""
         bad = find_bad_rows(self._rows, self.transform, most=1)
         return bad[0] if bad else None
 
     def _example(self, row: Any) -> Any:
-        """What the extractor makes of one row, with checked labels and whole paths."""
+        """Return what the extractor makes of a row, with checked labels and paths."""
         if self._rows.format == "tfrecord":
             return self._extractor(row)
-        defaults = [tf.constant([], tf.constant(each).dtype) for each in self._columns]
+        defaults = [
+            tf.constant([], tf.constant(default).dtype) for default in self._columns
+        ]
         columns = tf.io.decode_csv(row, defaults)
         folder = os.path.dirname(self._rows.files[0])
-        for place in self._locations:
-            columns[place] = _below(folder, columns[place])
+        for location in self._locations:
+            columns[location] = _below(folder, columns[location])
         if self._num_classes is not None:
             label = columns[self._label]
             tf.debugging.Assert(
@@ -165,7 +167,7 @@ class Pipeline:
 
 
 def _check_column_value(place: int, value: object) -> None:
-    """Raises unless a value has a type that a column of a line can have."""
+    """Raise unless a value has a type that a column of a line can have."""
     dtype = None
     with contextlib.suppress(TypeError, ValueError):
         dtype = tf.constant(value).dtype
@@ -186,7 +188,7 @@ def _checked_seed(seed: Any) -> int | None:
 
 
 def _checked_shard(shard: Any) -> tuple[int, int]:
-    """How many workers share the rows, and the index of this one."""
+    """Return how many workers share the rows, and the index of this one."""
     is_pair = isinstance(shard, (tuple, list)) and len(shard) == 2
     whole = is_pair and all(type(number) is int for number in shard)
     if not whole or not 0 <= shard[1] < shard[0]:
@@ -203,7 +205,7 @@ def _is_column(place: Any, columns: int) -> bool:
 
 
 def batched(examples: Any, batch_size: Any, *, drop_remainder: bool) -> Any:
-    """Batches of examples; unknown sizes are padded to the longest of the batch."""
+    """Return batches of examples; unknown sizes are padded to the longest."""
     shapes = [spec.shape for spec in tf.nest.flatten(examples.element_spec)]
     if all(shape.is_fully_defined() for shape in shapes):
         return examples.batch(batch_size, drop_remainder=drop_remainder)
@@ -211,6 +213,6 @@ def batched(examples: Any, batch_size: Any, *, drop_remainder: bool) -> Any:
 
 
 def _below(folder: str, location: Any) -> Any:
-    """A location, within `folder` unless it is absolute or of another file system."""
+    """Return a location, in `folder` unless absolute or of another file system."""
     is_whole = tf.strings.regex_full_match(location, r"(/|[A-Za-z0-9]+://).*")
     return tf.where(is_whole, location, tf.strings.join([folder, location], "/"))

@@ -71,7 +71,7 @@ class Rows:
             self._check_first_record()
 
     def dataset(self, without: Collection[tuple[str, int]] = ()) -> Any:
-        """A `tf.data.Dataset` of `(file, number, row)`.
+        """Return a `tf.data.Dataset` of `(file, number, row)`.
 
         Lines are numbered as in an editor, with the header; records are numbered
         from 1. Empty lines are no rows.
@@ -89,7 +89,7 @@ class Rows:
         return joined
 
     def _part(self, path: str, without: Sequence[int]) -> Any:
-        """The rows of one file, each with its path and number, without some of them."""
+        """Return the rows of a file, with path and number, without some of them."""
         if self.format == "tfrecord":
             rows = tf.data.TFRecordDataset(path).enumerate(1)
         else:
@@ -104,7 +104,7 @@ class Rows:
         return rows.map(lambda number, row: (path, number, row))
 
     def count(self) -> int:
-        """How many rows there are; reads the files.
+        """Return how many rows there are; read the files.
 
         Raises:
           errors.InvalidArgumentError: there are no rows, or a file of records is
@@ -120,7 +120,7 @@ class Rows:
         return total
 
     def _check_first_record(self) -> None:
-        """Raises if the first file has lines of text, or anything but records."""
+        """Raise if the first file has lines of text, or anything but records."""
         path = self.files[0]
         with compat.private("eager_mode")(), _damage_named(path):
             next(iter(tf.data.TFRecordDataset(path)), None)
@@ -134,7 +134,7 @@ class Rows:
 
 @contextlib.contextmanager
 def _damage_named(path: str) -> Iterator[None]:
-    """Raises an error that names the file if TensorFlow finds it damaged inside."""
+    """Raise an error that names the file if TensorFlow finds it damaged inside."""
     try:
         yield
     except tf.errors.DataLossError as e:
@@ -145,7 +145,7 @@ def _damage_named(path: str) -> Iterator[None]:
 
 
 def _matches(pattern: Any, name: str) -> list[str]:
-    """The files of one path, pattern or folder, sorted.
+    """Return the files of one path, pattern or folder, sorted.
 
     Raises:
       errors.InvalidArgumentError: no file was found, or it cannot be read.
@@ -160,7 +160,7 @@ def _matches(pattern: Any, name: str) -> list[str]:
         if gfile.isdir(pattern):
             reason = "a folder without files"
             inside = sorted(gfile.listdir(pattern))
-            paths = [gfile.join(pattern, each) for each in inside if each[0] != "."]
+            paths = [gfile.join(pattern, entry) for entry in inside if entry[0] != "."]
             files = [path for path in paths if not gfile.isdir(path)]
         else:
             files = sorted(gfile.glob(pattern))

@@ -29,7 +29,7 @@ def run_demo(
     as_json: bool = False,
     open_page: bool = False,
 ) -> int:
-    """Trains in both loops, reports, and checks the events that the guests saw."""
+    """Train in both loops, report, and check the events that the guests saw."""
     # Otherwise each process logs its hardware, its connections and their end.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     directory = Path(settings.model_dir)

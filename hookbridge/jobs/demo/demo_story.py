@@ -25,7 +25,7 @@ def complaints(
     lagging: bool = False,
     is_chief: bool = True,
 ) -> list[str]:
-    """Where a guest's events in one process differ from the documented order.
+    """Return where a guest's events in one process differ from the documented order.
 
     `expected` are the events that the guest can see here. A `lagging` step may end
     after later ones have begun. Who is no chief begins with the epoch in which it
@@ -42,7 +42,7 @@ def complaints(
 def _pattern(
     kind: Kind, expected: Collection[str], lagging: bool, is_chief: bool
 ) -> str:
-    """The documented order as a regular expression over event names."""
+    """Return the documented order as a regular expression over event names."""
 
     def one(event: str) -> str:
         return f"{event} " if event in expected else ""
@@ -53,7 +53,7 @@ def _pattern(
         return f"(?:{choices})+" if choices else ""
 
     def ending(event: str, cut: str) -> str:
-        """The last event, or the place where an interruption cut them."""
+        """Return the last event, or the place where an interruption cut them."""
         return one(event) if is_chief else f"(?:{one(event)}|{cut})"
 
     if kind == "hook":
@@ -71,22 +71,22 @@ def _pattern(
 
 
 def _numbers(events: Events, is_chief: bool) -> list[str]:
-    """The first epoch or batch whose number is wrong, if there is one.
+    """Return the first epoch or batch whose number is wrong, if there is one.
 
     Epochs rise without gaps, and batches rise in each epoch.
     """
     epochs = (number for event, number in events if event.startswith("on_epoch"))
     before = -1 if is_chief else next(epochs, 0) - 1
-    last = {"on_epoch_begin": before, "on_epoch_end": before}
+    latest = {"on_epoch_begin": before, "on_epoch_end": before}
     for event, number in events:
         if event in ("on_epoch_begin", "on_epoch_end"):
-            last |= {"on_train_batch_begin": -1, "on_train_batch_end": -1}
-            is_next = number == last[event] + 1
+            latest |= {"on_train_batch_begin": -1, "on_train_batch_end": -1}
+            is_next = number == latest[event] + 1
         elif event in ("on_train_batch_begin", "on_train_batch_end"):
-            is_next = number > last.get(event, -1)
+            is_next = number > latest.get(event, -1)
         else:
             continue
         if not is_next:
-            return [f"{event}({number}) came after {event}({last.get(event, -1)})"]
-        last[event] = number
+            return [f"{event}({number}) came after {event}({latest.get(event, -1)})"]
+        latest[event] = number
     return []

@@ -52,7 +52,7 @@ def differences(runs: Sequence[Run], settings: DemoSettings) -> list[str]:
 def _check_guest(
     name: str, run: Run, account: Account, settings: DemoSettings
 ) -> list[str]:
-    """What differs between the events of a guest and those that it should have seen."""
+    """Return what differs between a guest's events and the expected ones."""
     guest, events = account.guests[name], account.events(name)
     in_fit = run.name == "fit"  # its coordinator runs every guest
     if not (in_fit or guest.runs_here):
@@ -66,7 +66,7 @@ def _check_guest(
             validation_batches=1,
             only=guest.overridden,
         )
-        return compared([lifecycle.Delivery(*each) for each in events], expected)
+        return compared([lifecycle.Delivery(*event) for event in events], expected)
     return complaints(
         guest.kind,
         events,
@@ -106,7 +106,7 @@ def as_json(runs: Sequence[Run], settings: DemoSettings, faults: Sequence[str]) 
 
 
 def as_table(runs: Sequence[Run], faults: Sequence[str]) -> str:
-    """The report for people: each guest and event, a column for each process."""
+    """Return the report for people: each guest and event, a column for each process."""
     rows: list[Sequence[str]] = [event_header(runs)]
     guest = ""
     for label, *cells in event_rows(runs):
@@ -132,17 +132,17 @@ def as_table(runs: Sequence[Run], faults: Sequence[str]) -> str:
 
 
 def _footnote(runs: Sequence[Run]) -> list[str]:
-    """What explains counts that look wrong, if there are such."""
+    """Return what explains counts that look wrong, if there are such."""
     accounts = [account for run in runs for account in run.accounts]
-    counts = (each.counts(name) for each in accounts for name in each.guests)
-    cut = any(each["on_epoch_begin"] > each["on_epoch_end"] > 0 for each in counts)
+    counts = (account.counts(name) for account in accounts for name in account.guests)
+    cut = any(count["on_epoch_begin"] > count["on_epoch_end"] > 0 for count in counts)
     return [_CUT] if cut else []
 
 
 def as_page(
     runs: Sequence[Run], settings: DemoSettings, differences: Sequence[str]
 ) -> RunReport:
-    """The page, with the curves of both runs over each other."""
+    """Return the page, with the curves of both runs over each other."""
     number = len(runs[0].accounts[0].guests)
     return RunReport(
         title="One list of guests in both training loops",

@@ -38,11 +38,14 @@ class DemoSettings:
         return TRAINING_IMAGES // self.batch_size
 
     def trainers(self, loop: str) -> int:
-        """The processes of a loop's cluster that train; 0 if it needs no cluster."""
+        """Return the processes of a loop's cluster that train.
+
+        0 if it needs no cluster.
+        """
         return 0 if loop == "fit" and needs_keras_2() else self.num_trainers
 
     def missing(self) -> list[str]:
-        """What the demo leaves out since this environment lacks it, a line for each."""
+        """Return what this environment lacks for the demo, a line for each."""
         lines = []
         if importlib.util.find_spec("tensorboard") is None:
             lines.append(
@@ -58,7 +61,7 @@ class DemoSettings:
         return lines
 
     def flags(self, loop: str) -> list[str]:
-        """The flags of `hookbridge train` for one loop."""
+        """Return the flags of `hookbridge train` for one loop."""
         trainers = max(1, self.trainers(loop))
         # Each process of a session has its share of a batch; those of `fit` take turns.
         share = self.batch_size // (trainers if loop == "session" else 1)
@@ -85,7 +88,7 @@ class DemoSettings:
         return [*flags, *([] if self.progress else ["--no_progress"])]
 
     def check(self) -> None:
-        """Refuses values that cannot work."""
+        """Refuse values that cannot work."""
         if self.batch_size > TRAINING_IMAGES:
             raise errors.InvalidArgumentError(
                 f"Received batch_size={self.batch_size}; expected at most "
@@ -103,6 +106,6 @@ class DemoSettings:
 
 
 def needs_keras_2() -> bool:
-    """Whether there is Keras 3 alone, which knows no parameter servers."""
+    """Return whether there is Keras 3 alone, which knows no parameter servers."""
     is_new = compat.installed_tf_version() >= (2, 16)
     return is_new and importlib.util.find_spec("tf_keras") is None

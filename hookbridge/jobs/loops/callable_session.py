@@ -48,7 +48,7 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
 
     @staticmethod
     def adopt(session: Any) -> bool:
-        """Makes `session` itself a callable session, if that changes nothing else.
+        """Make `session` itself a callable session, if that changes nothing else.
 
         `MonitoredSession`'s session creators make `tf.compat.v1.Session`s, restore
         them and hand them to hooks; they cannot make another class. A session on a
@@ -95,7 +95,10 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
     def _callable(
         self, fetches: Any, feeds: Mapping[Any, Any]
     ) -> Callable[[], Any] | None:
-        """A callable for a run that was made before; None for an ordinary run."""
+        """Return a callable for a run that was made before.
+
+        None for an ordinary run.
+        """
         steps = self._steps
         if steps is None or type(feeds) is not dict:
             return None
@@ -130,7 +133,7 @@ class _Step:
     def call(
         self, session: CallableSession, feeds: Mapping[Any, Any]
     ) -> functools.partial[Any] | None:
-        """The step with these values; None if it has to be an ordinary run."""
+        """Return the step with these values; None if it has to be an ordinary run."""
         if self._run is None and not self._is_ordinary:
             self._run = self._make(session)
             self._is_ordinary = self._run is None
@@ -145,14 +148,14 @@ class _Step:
         return self._run and functools.partial(self._run, *arrays)
 
     def _make(self, session: CallableSession) -> Callable[..., Any] | None:
-        """The callable; None if it would not give what `run` gives.
+        """Return the callable; None if it would not give what `run` gives.
 
         `run` accepts empty fetches, returns the fed value of a fetch that is fed, and a
         handle for resources; it feeds more than numbers.
         """
-        others = (tf.string, tf.resource, tf.variant)
+        unfeedable = (tf.string, tf.resource, tf.variant)
         if is_empty(self._fetches) or any(
-            not t.dtype.is_numpy_compatible or t.dtype in others for t in self._fed
+            not t.dtype.is_numpy_compatible or t.dtype in unfeedable for t in self._fed
         ):
             return None
         with session.graph.as_default():
@@ -176,7 +179,7 @@ class _Step:
 
 
 def _converted(value: object, dtype: Any) -> Any:
-    """A value as an array; None if `run` would treat it specially or raise."""
+    """Return a value as an array; None if `run` would treat it specially or raise."""
     if not isinstance(value, _PLAIN) and type(value) is not int:
         return None
     try:
@@ -198,12 +201,12 @@ class CallableSessionHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[mi
     """
 
     def after_create_session(self, session: Session, coord: Any) -> None:
-        """Adopts the session."""
+        """Adopt the session."""
         CallableSession.adopt(session)
 
 
 def training_session(hooks: Iterable[Any] | None = None, **config: Any) -> Any:
-    """A `MonitoredTrainingSession` whose steps run through callables.
+    """Return a `MonitoredTrainingSession` whose steps run through callables.
 
     TensorFlow's own code calls the hooks, so that every event, merge, stop, error and
     recovery is the same as in `tf.compat.v1.train.MonitoredTrainingSession`. Only the
@@ -232,7 +235,7 @@ def training_session(hooks: Iterable[Any] | None = None, **config: Any) -> Any:
         try:
             signature.bind_partial(**{name: None})
         except TypeError as e:
-            known = [f"{each}=" for each in signature.parameters]
+            known = [f"{parameter}=" for parameter in signature.parameters]
             raise errors.InvalidArgumentError(
                 f"Received `{name}=`, which `MonitoredTrainingSession` does not have"
                 f"{suggestion(f'{name}=', known, limit=1)}."

@@ -16,7 +16,7 @@ def evaluate(
     data: Iterable[Any] | None,
     logs: own_logs.Logs,
 ) -> dict[str, Any]:
-    """Evaluates; see `OwnLoop.evaluate`.
+    """Evaluate; see `OwnLoop.evaluate`.
 
     Args:
       callbacks: the `CallbackList` of the loop.
@@ -44,7 +44,7 @@ def evaluate(
 
 
 def _takes_parts(step: object) -> bool:
-    """Whether a step needs more than one argument, and so the parts of a batch."""
+    """Return whether a step needs several arguments: the parts of a batch."""
     try:
         parameters = inspect.signature(step).parameters.values()  # type: ignore[arg-type]
     except (TypeError, ValueError):

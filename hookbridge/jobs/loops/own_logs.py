@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.hooked_loop import epoch_means
 from hookbridge.adapters.hooked_loop.epoch_means import Means
 from hookbridge.ground.arguments import shown
@@ -20,7 +21,7 @@ Logs = Mapping[str, Any] | Sequence[str] | Callable[[Any], Mapping[str, Any]] | 
 
 
 def check(logs: object) -> None:
-    """Refuses what cannot describe logs."""
+    """Refuse what cannot describe logs."""
     is_names = isinstance(logs, (list, tuple)) and all(isinstance(n, str) for n in logs)
     if logs is None or callable(logs) or isinstance(logs, Mapping) or is_names:
         return
@@ -28,6 +29,34 @@ def check(logs: object) -> None:
         f"logs must be the names of what the step returns, a mapping of names to "
         f"metrics, or a function of what the step returns; received {shown(logs)}."
     )
+
+
+def check_monitored(
+    guests: Sequence[Guest], returned: object, logs: Logs, made: Mapping[str, Any]
+) -> None:
+    """Refuse a step without the number that a callback cannot work without.
+
+    What `end_epoch` or an evaluation may still add is left to the end of the epoch.
+
+    Args:
+      guests: the guests of the loop.
+      returned: what the first step has returned.
+      logs: how logs are made of it.
+      made: the logs that were made of it.
+    """
+    for guest in guests:
+        name = guest.monitor if guest.kind == "callback" else None
+        is_lost = name == "loss" and name not in made and logs is None
+        if name is None or not (name in made or (is_lost and returned is not None)):
+            continue
+        value = made.get(name, returned)
+        if not _is_one_number(value):
+            raise errors.InvalidArgumentError(
+                f"`{guest.name}` monitors `{name}`, and the step returned "
+                f"{shown(value)} for it; expected a number. Return the loss of the "
+                "batch from the step, or say with `logs=` which part of what it "
+                f"returns is `{name}`."
+            )
 
 
 class OwnEpochLogs:
@@ -40,18 +69,28 @@ class OwnEpochLogs:
 
     def __init__(self) -> None:
         self._metrics: dict[str, Any] = {}
+        self._further: dict[str, Any] = {}  # of the epoch, in addition to its steps'
         self.begin()
 
     def begin(self) -> None:
-        """An epoch begins: means and metrics begin anew."""
+        """Begin an epoch: means and metrics begin anew."""
         self._means: dict[str, RunningMean] = {}
         self._earlier = Means()  # what an earlier run had of this epoch
         self.last: dict[str, Any] = {}
         for metric in self._metrics.values():
             metric.reset_state()
 
+    def add(self, logs: Mapping[str, Any]) -> None:
+        """Add to the logs of the epoch, or of the next one if none is open."""
+        self._further.update(logs)
+
+    def of_ended_epoch(self) -> dict[str, Any]:
+        """Return the logs of the epoch, which ends."""
+        further, self._further = self._further, {}
+        return {**self.last, **further}
+
     def note(self, logs: Logs) -> None:
-        """Notes the metrics that a step fills, before it does."""
+        """Note the metrics that a step fills, before it does."""
         for name, item in logs.items() if isinstance(logs, Mapping) else ():
             if hasattr(item, "result") and hasattr(item, "reset_state"):
                 self._metrics[name] = item
@@ -59,8 +98,8 @@ class OwnEpochLogs:
     def means(self) -> Means:
         """See `EpochMeans.means`."""
         sums, metrics = epoch_means.of_metrics(self._metrics)
-        own = {name: mean.state() for name, mean in self._means.items()}
-        return Means({**self._earlier.sums, **sums, **own}, metrics)
+        states = {name: mean.state() for name, mean in self._means.items()}
+        return Means({**self._earlier.sums, **sums, **states}, metrics)
 
     def go_on(self, means: Means) -> Means:
         """See `EpochMeans.go_on`; means begin with the first value of their name."""
@@ -70,7 +109,7 @@ class OwnEpochLogs:
     def after(
         self, returned: object, logs: Logs, args: Sequence[Any]
     ) -> dict[str, Any]:
-        """The logs after a step; its first array gives the size of the batch."""
+        """Return the logs after a step; its first array gives the size of the batch."""
         if callable(logs):
             self.last = _made(logs, returned)
         elif isinstance(logs, Mapping):
@@ -97,7 +136,7 @@ class OwnEpochLogs:
 
 
 def _made(logs: Callable[[Any], Any], returned: object) -> dict[str, Any]:
-    """The logs that a user's function makes of what a step returned."""
+    """Return the logs that a user's function makes of what a step returned."""
     made = logs(returned)
     if not isinstance(made, Mapping):
         raise errors.InvalidArgumentError(
@@ -108,7 +147,7 @@ def _made(logs: Callable[[Any], Any], returned: object) -> dict[str, Any]:
 
 
 def named(returned: Any, logs: Logs) -> dict[str, Any]:
-    """What a step returned, by name: `loss` if it is one number without a name."""
+    """Return what a step returned, by name: `loss` if it is a single number."""
     if isinstance(returned, Mapping):
         return _of_mapping(returned, logs)
     names = list(logs) if isinstance(logs, (list, tuple)) else ["loss"]
@@ -126,7 +165,7 @@ def named(returned: Any, logs: Logs) -> dict[str, Any]:
 
 
 def _of_mapping(returned: Mapping[Any, Any], logs: Logs) -> dict[str, Any]:
-    """The entries of a mapping that a step returned: all, or those in `logs`."""
+    """Return the entries of a mapping that a step returned: all, or those in `logs`."""
     wanted = list(logs) if isinstance(logs, (list, tuple)) else list(returned)
     missing = [name for name in wanted if name not in returned]
     if missing:
@@ -138,16 +177,24 @@ def _of_mapping(returned: Mapping[Any, Any], logs: Logs) -> dict[str, Any]:
 
 
 def numbers(logs: Mapping[str, Any]) -> dict[str, Any]:
-    """Logs as Python numbers where they are numbers."""
+    """Log as Python numbers where they are numbers."""
     return {name: _number(value) for name, value in logs.items()}
 
 
 def _is_scalar(value: Any) -> bool:
-    """Whether a value has a mean: a number, or a tensor of one."""
+    """Return whether a value has a mean: a number, or a tensor of one."""
     if not tf.is_tensor(value):
         return _is_number(value)
     is_numeric = value.dtype.is_floating or value.dtype.is_integer
     return bool(value.shape.rank == 0 and is_numeric)
+
+
+def _is_one_number(value: Any) -> bool:
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, NotImplementedError):
+        return False
+    return array.ndim == 0 and array.dtype.kind in "fiub"
 
 
 def _is_number(value: object) -> bool:
@@ -164,7 +211,10 @@ def _number(value: object) -> Any:
 
 
 def _size(args: Sequence[Any]) -> int:
-    """The number of examples in a batch, over all replicas; 1 if nobody can tell."""
+    """Return the number of examples in a batch, over all replicas.
+
+    1 if nobody can tell.
+    """
     for item in tf.nest.flatten(list(args)):
         parts = getattr(item, "values", None)
         parts = parts if isinstance(parts, tuple) else (item,)  # `PerReplica`

@@ -11,6 +11,7 @@ from hookbridge.adapters.convert import as_callbacks
 from hookbridge.adapters.fit_loop.native_step_maker import fit_host
 from hookbridge.adapters.fit_loop.own_step import EndOfLoop, OwnInstallation
 from hookbridge.adapters.graph_fit.functions import is_graph_model
+from hookbridge.adapters.guests.guest_record import records
 from hookbridge.adapters.guests.keys_of_logs import add_keys
 from hookbridge.adapters.hook_to_callback import HookToCallback
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
@@ -89,18 +90,17 @@ class OwnLoop:
             )
         self._callbacks = as_callbacks(guests)
         self._model = model
-        self._optimizer = optimizer
+        attributes = {} if optimizer is None else {"optimizer": optimizer}
+        self._lent = InstanceMethods(model, attributes)
         self._steps_per_epoch = steps_per_epoch
         self._epochs = epochs
         self._epoch = initial_epoch
         self._verbose = verbose
         self._logs = own_logs.OwnEpochLogs()
-        self._further_logs: dict[str, Any] = {}  # of the epoch, beside its steps'
         self._batch = 0
         self._checked: Any = None  # the step that can be called as it was
         self._is_in_epoch = False
-        # Keras 2 counts the batches of `fit`, for `TensorBoard`.
-        self._counter = getattr(model, "_train_counter", None)
+        self._counter = _BatchCounter(model)
         self._list: Any = None
         self._installation: OwnInstallation | None = None
         self._run: HookedRun | None = None
@@ -109,10 +109,8 @@ class OwnLoop:
 
     def __enter__(self) -> OwnLoop:
         model = self._model
-        own = {} if self._optimizer is None else {"optimizer": self._optimizer}
-        self._lent = InstanceMethods(model, own)
         self._lent.install()
-        self._steps = 0 if self._counter is None else int(self._counter.numpy())
+        self._counter.begin()
         installation = OwnInstallation()
         run = HookedRun.open(model, lambda run: fit_host(run, installation))
         run.means = self._logs
@@ -165,7 +163,7 @@ class OwnLoop:
             self._lent.remove()
 
     def _first_step(self) -> tuple[int, int]:
-        """The epoch and its batch at which a `fit` would begin now."""
+        """Return the epoch and its batch at which a `fit` would begin now."""
         # A `BackupAndRestore` may have restored an earlier run in `on_train_begin`.
         model: Any = self._model
         if hasattr(model, "_maybe_load_initial_counters_from_ckpt"):  # Keras 2
@@ -180,7 +178,7 @@ class OwnLoop:
         return dict(self._model.history.history)
 
     def should_evaluate(self) -> bool:
-        """Whether the last step was the last one of its epoch: time to evaluate.
+        """Return whether the last step was the last one of its epoch: time to evaluate.
 
         It is true until the next `step`, `should_stop` or `end_epoch`, which end the
         epoch.
@@ -188,7 +186,10 @@ class OwnLoop:
         return self._is_in_epoch and self._batch == self._steps_per_epoch
 
     def should_stop(self) -> bool:
-        """Whether the loop is to end; ends an epoch whose steps have been made."""
+        """Return whether the loop is to end.
+
+        Ends an epoch whose steps have been made.
+        """
         if self.should_evaluate():
             self._finish_epoch()
         is_done = self._epochs is not None and self._epoch >= self._epochs
@@ -197,7 +198,7 @@ class OwnLoop:
     def step(
         self, step: Callable[..., Any], *args: object, logs: own_logs.Logs = None
     ) -> Any:
-        """Makes one step of training, with the events of all guests.
+        """Make one step of training, with the events of all guests.
 
         Args:
           step: a `tf.function`, or a plain function, which runs eagerly. It may call
@@ -217,14 +218,16 @@ class OwnLoop:
           What the step has returned.
 
         Raises:
-          errors.InvalidArgumentError: `logs` is something else, or `step` cannot be
-            called with `args`.
+          errors.InvalidArgumentError: `logs` is something else, `step` cannot be
+            called with `args`, or what it returns has no number for what a callback
+            monitors.
         """
         own_logs.check(logs)
-        if step is not self._checked:
+        is_first = step is not self._checked
+        if is_first:
             if callable(logs):
                 with_arguments("logs", logs, "returned")
-            names = (f"argument_{place}" for place in range(len(args)))
+            names = (f"argument_{index}" for index in range(len(args)))
             self._checked = with_arguments("step", step, *names)
         self._check_open("step")
         if self.should_stop():
@@ -241,16 +244,17 @@ class OwnLoop:
             returned = self._installation.call(
                 step, partial(own_logs.named, logs=logs), args
             )
-        if self._counter is not None:
-            self._steps += 1
-            self._counter.assign(self._steps)
+        self._counter.add_one()
         batch_logs = self._logs.after(returned, logs, args)
+        if is_first:
+            guests = records(self._callbacks)
+            own_logs.check_monitored(guests, returned, logs, batch_logs)
         self._deliver("on_train_batch_end", self._batch, batch_logs)
         self._batch += 1
         return returned
 
     def _check_open(self, method: str) -> None:
-        """Refuses a call before the block has begun."""
+        """Refuse a call before the block has begun."""
         if self._list is None:
             raise errors.InvalidArgumentError(
                 f"`{method}` was called outside the block: write `with OwnLoop(...) as "
@@ -258,24 +262,23 @@ class OwnLoop:
             )
 
     def end_epoch(self, logs: Mapping[str, Any] | None = None) -> None:
-        """Ends the epoch now.
+        """End the epoch now.
 
         Args:
           logs: further logs of the epoch.
         """
-        self._further_logs.update(logs or {})
+        self._logs.add(logs or {})
         self._finish_epoch()
 
     def _finish_epoch(self) -> None:
         if self._is_in_epoch:
             self._is_in_epoch, self._batch = False, 0
-            logs = own_logs.numbers({**self._logs.last, **self._further_logs})
-            self._further_logs = {}
+            logs = own_logs.numbers(self._logs.of_ended_epoch())
             self._epoch += 1
             self._deliver("on_epoch_end", self._epoch - 1, logs)
 
     def _deliver(self, event: str, number: int, logs: Mapping[str, Any]) -> None:
-        """Calls all callbacks with the number of a batch or an epoch, and its logs."""
+        """Call all callbacks with the number of a batch or an epoch, and its logs."""
         try:
             getattr(self._list, event)(number, logs)
         except KeyError as e:
@@ -288,7 +291,7 @@ class OwnLoop:
         data: Iterable[Any] | None = None,
         logs: own_logs.Logs = None,
     ) -> dict[str, Any]:
-        """Evaluates, with `on_test_*` of callbacks; hooks have no events, as in `fit`.
+        """Evaluate, with `on_test_*` of callbacks; hooks have no events, as in `fit`.
 
         The results are in the logs of the epoch as `val_<name>`, if the epoch has not
         ended: call this where `should_evaluate()` is true.
@@ -314,14 +317,30 @@ class OwnLoop:
             instance("data", data, Iterable, "the batches, or None to call `step` once")
         self._check_open("evaluate")
         metrics = own_evaluation.evaluate(self._list, step, data, logs)
-        self._further_logs.update(
-            {f"val_{name}": value for name, value in metrics.items()}
-        )
+        self._logs.add({f"val_{name}": value for name, value in metrics.items()})
         return metrics
 
 
+class _BatchCounter:
+    """Counts the batches as `fit` of Keras 2 does, for `TensorBoard`."""
+
+    def __init__(self, model: KerasModel) -> None:
+        self._variable = getattr(model, "_train_counter", None)
+        self._count = 0
+
+    def begin(self) -> None:
+        """Go on from the count of the model."""
+        self._count = 0 if self._variable is None else int(self._variable.numpy())
+
+    def add_one(self) -> None:
+        """Count a batch."""
+        if self._variable is not None:
+            self._count += 1
+            self._variable.assign(self._count)
+
+
 def _check_model(model: KerasModel) -> None:
-    """Refuses what is no model, and models whose loop cannot be the user's own."""
+    """Refuse what is no model, and models whose loop cannot be the user's own."""
     if keras_of(model) is None:
         raise errors.InvalidArgumentError(
             f"model must be a Keras model, whose variables hooks and callbacks see; "

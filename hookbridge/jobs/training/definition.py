@@ -85,7 +85,7 @@ class ModelDefinition:
 
     @property
     def is_keras(self) -> bool:
-        """Whether the file has `custom_model()` and not a `model_fn`."""
+        """Return whether the file has `custom_model()` and not a `model_fn`."""
         return self.model_fn is None
 
     @property
@@ -101,21 +101,21 @@ class ModelDefinition:
         return getattr(self.module, name, None)
 
     def custom_model(self) -> Any:
-        """A new Keras model."""
+        """Return a new Keras model."""
         model = self._custom_model()
         if keras_of(model) is None:
             raise self.wrong("custom_model", model, "a Keras model")
         return model
 
     def optimizer(self, **arguments: Any) -> Any:
-        """A new optimizer, of Keras or of `tf.compat.v1.train`."""
+        """Return a new optimizer, of Keras or of `tf.compat.v1.train`."""
         optimizer = self._optimizer(**arguments)
         if not callable(getattr(optimizer, "apply_gradients", None)):
             raise self.wrong("optimizer", optimizer, "an optimizer")
         return optimizer
 
     def loss(self, labels: Any, predictions: Any) -> Any:
-        """The mean loss of a batch, a scalar float32 tensor."""
+        """Return the mean loss of a batch, a scalar float32 tensor."""
         loss = self._loss(labels, predictions)
         try:
             return tf.reduce_mean(tf.cast(loss, tf.float32))
@@ -137,7 +137,9 @@ class ModelDefinition:
         return dict(metrics)
 
     def guests(self, mode: str) -> list[Any]:
-        """The hooks and callbacks for one mode; a function makes new ones each time.
+        """Return the hooks and callbacks for one mode.
+
+        A function makes new ones each time.
 
         `callbacks()` and `guests` are for all modes; `hooks()` is for training, unless
         it takes an argument `mode`.
@@ -154,8 +156,8 @@ class ModelDefinition:
             except errors.NotAGuestError as e:
                 raise errors.NotAGuestError(f"{self.where(name)}: {e}") from e
             if name == "callbacks":
-                for each in filter(kinds.is_callback, items):
-                    add_definition_logs(each)
+                for callback in filter(kinds.is_callback, items):
+                    add_definition_logs(callback)
             guests += items
         return guests
 
@@ -167,7 +169,7 @@ class ModelDefinition:
         return f"{self.path}{line}: `{name}`"
 
     def wrong(self, name: str, value: object, expected: str) -> Exception:
-        """The error for a function, or a value, that is not as expected."""
+        """Return the error for a function, or a value, that is not as expected."""
         returned = "returned" if callable(getattr(self.module, name, None)) else "is"
         return errors.InvalidArgumentError(
             f"{self.where(name)} {returned} {shown(value)} of type "

@@ -14,10 +14,11 @@ from typing import Any
 
 from absl import logging
 
+from hookbridge.adapters.keras_model.optimizers import steps_counted
 from hookbridge.ground.lifecycle import overrides
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.ground.protocols import Callback, Logs
-from hookbridge.jobs.callbacks.ready_made import metrics_of, step_of
+from hookbridge.jobs.callbacks.ready_made import metrics_of
 
 # Callbacks of these packages know Keras's arguments alone.
 _STOCK = (*overrides.FRAMEWORKS, "hookbridge")
@@ -27,7 +28,7 @@ Arguments = tuple[Place, Entries]
 
 
 def add_definition_logs(callback: Callback) -> None:
-    """Lets a user's callback see the arguments of a definition file from now on."""
+    """Let a user's callback see the arguments of a definition file from now on."""
     if type(callback).__module__.partition(".")[0] in _STOCK:
         return
     methods, missed = {}, set[Any]()
@@ -62,19 +63,22 @@ class _Logs(dict[Any, Any]):
 
 
 def _watched(callback: Callback, event: str, missed: set[Any]) -> Callable[..., Any]:
-    """The method, called with `_Logs`; what it adds to them reaches the caller's."""
+    """Return the method, called with `_Logs`.
+
+    What it adds to them reaches the caller's.
+    """
     method, more = getattr(callback, event), _EVENTS[event]
     arguments = 2 if "batch" in event or "epoch" in event else 1  # with its logs
 
     def called(*args: Any, logs: Logs = None) -> Any:
-        *place, logs = args if len(args) == arguments else (*args, logs)
+        *positional, logs = args if len(args) == arguments else (*args, logs)
         if more is not None:
-            place, logs = more(callback, place, logs or {})
+            positional, logs = more(callback, positional, logs or {})
         if logs is None:
-            return method(*place, None)
+            return method(*positional, None)
         name = type(callback).__name__
         spied = _Logs(logs, f'`{name}` reads logs["{{}}"] in `{event}`', missed)
-        result = method(*place, spied)
+        result = method(*positional, spied)
         if isinstance(logs, dict):
             logs.clear()
             logs.update(spied)
@@ -85,7 +89,7 @@ def _watched(callback: Callback, event: str, missed: set[Any]) -> Callable[..., 
 
 def _train_batch_begin(callback: Callback, place: Place, logs: Entries) -> Arguments:
     size = (callback.params or {}).get("batch_size")
-    version = step_of(callback.model.optimizer)
+    version = steps_counted(callback.model)
     return [version], {"batch": place[0], "size": size, **logs}
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hookbridge import errors
 from hookbridge.ground.arguments import why_no_file
-from hookbridge.ground.module_names import bound_by_statement
+from hookbridge.ground.module_names import bound_by_statement, called_name
 from hookbridge.ground.nearest_names import nearest
 
 # What a model definition file has, one of them.
@@ -41,7 +41,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def check_file(path: str, names: Sequence[str]) -> None:
-    """Raises for a file that should not be run; TensorFlow is not needed for it.
+    """Raise for a file that should not be run; TensorFlow is not needed for it.
 
     Args:
       path: the file.
@@ -59,9 +59,10 @@ def check_file(path: str, names: Sequence[str]) -> None:
     text = FileText(path)
     if not text.may_have(names):
         wanted = " or ".join(f"`{name}`" for name in names)
-        near = ", ".join(f"`{name}`" for name in nearest(names[0], text.lists()))
+        near_lists = nearest(names[0], text.lists())
+        there = ", ".join(f"`{name}`" for name in near_lists) or "none"
         raise errors.InvalidArgumentError(
-            f"{text.path} has no {wanted}, so it was not run; it has {near or 'none'}."
+            f"{text.path} has no {wanted}, so it was not run; it has {there}."
         )
     text.check_no_work()
 
@@ -85,43 +86,51 @@ class FileText:
 
     def bindings(self) -> dict[str, ast.stmt]:
         """`{name: statement}` of the names that the top level of the file binds."""
-        found = {}
+        statements = {}
         for statement in self._top:
             for name in bound_by_statement(statement):
-                found[name] = statement
-        return found
+                statements[name] = statement
+        return statements
 
     def lists(self) -> list[str]:
-        """The names of the file's lists; without one those of all its own things."""
+        """Return the names of the file's lists.
+
+        Without one those of all its own things.
+        """
         imports = (ast.Import, ast.ImportFrom)
-        own = {k: v for k, v in self.bindings().items() if not isinstance(v, imports)}
+        things = {
+            k: v for k, v in self.bindings().items() if not isinstance(v, imports)
+        }
         lists = [
             name
-            for name, each in own.items()
-            if isinstance(each, ast.Assign) and isinstance(each.value, ast.List)
+            for name, statement in things.items()
+            if isinstance(statement, ast.Assign)
+            and isinstance(statement.value, ast.List)
         ]
-        return lists or list(own)
+        return lists or list(things)
 
     def may_have(self, names: Collection[str]) -> bool:
-        """Whether the file has one of the names, as far as its text can tell."""
+        """Return whether the file has one of the names, as far as its text can tell."""
         if not self._is_parsed or not self.bindings().keys().isdisjoint(names):
             return True
-        nodes = [node for each in self._body for node in ast.walk(each)]
+        nodes = [node for statement in self._body for node in ast.walk(statement)]
         has_star = any(isinstance(n, ast.alias) and n.name == "*" for n in nodes)
-        calls = {_called(node) for node in nodes if isinstance(node, ast.Call)}
+        calls = {called_name(node) for node in nodes if isinstance(node, ast.Call)}
         return has_star or "__getattr__" in self.bindings() or bool(calls & _DYNAMIC)
 
     def check_no_work(self) -> None:
-        """Raises if the file would train or evaluate while it is imported."""
+        """Raise if the file would train or evaluate while it is imported."""
         # Functions of the file that are called are read too, each of them once.
         unread = {
-            each.name: each.body for each in self._body if isinstance(each, _FUNCTIONS)
+            statement.name: statement.body
+            for statement in self._body
+            if isinstance(statement, _FUNCTIONS)
         }
         functions = set(unread)
         waiting = [(call, call) for call in _calls(self._top)]
         while waiting:
             call, origin = waiting.pop(0)
-            name = _called(call)
+            name = called_name(call)
             if isinstance(call.func, ast.Name) and name in functions:
                 body = _top_level(unread.pop(name, []))
                 waiting += [(inner, origin) for inner in _calls(body)]
@@ -129,7 +138,7 @@ class FileText:
                 raise self._work(call, origin)
 
     def check_names(self, known: Sequence[str]) -> None:
-        """Raises if a name that nothing in the file uses is nearly a known one.
+        """Raise if a name that nothing in the file uses is nearly a known one.
 
         Args:
           known: the names that are looked for in the file.
@@ -140,17 +149,17 @@ class FileText:
         for name, statement in bindings.items():
             if name in ignored or not _may_be_misspelt(name, statement):
                 continue
-            near = difflib.get_close_matches(name, missing, 1, _ALIKE)
-            if near:
+            matches = difflib.get_close_matches(name, missing, 1, _ALIKE)
+            if matches:
                 raise errors.InvalidArgumentError(
                     f"{self.path}, line {statement.lineno}: nothing looks for "
-                    f"`{name}`; expected `{near[0]}`. If it is something else, begin "
-                    "its name with an underscore."
+                    f"`{name}`; expected `{matches[0]}`. If it is something else, "
+                    "begin its name with an underscore."
                 )
 
     def _used(self) -> set[str]:
-        """The names that something in the file reads."""
-        nodes = [node for each in self._body for node in ast.walk(each)]
+        """Return the names that something in the file reads."""
+        nodes = [node for statement in self._body for node in ast.walk(statement)]
         return {
             node.id
             for node in nodes
@@ -158,7 +167,7 @@ class FileText:
         }
 
     def _work(self, call: ast.Call, origin: ast.Call) -> Exception:
-        """The error for a call that trains while the file is imported."""
+        """Return the error for a call that trains while the file is imported."""
         calls = f"`{ast.unparse(call.func)}(...)`"
         if origin.lineno != call.lineno:
             calls += f" (line {call.lineno})"
@@ -170,7 +179,10 @@ class FileText:
 
 
 def _top_level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements that an import runs, also those in blocks; without `__main__`."""
+    """Yield the statements that an import runs, also those in blocks.
+
+    Without `__main__`.
+    """
     for statement in body:
         yield statement
         if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
@@ -185,7 +197,10 @@ def _top_level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _run_at_once(statement: ast.stmt) -> Iterator[ast.AST]:
-    """The expressions of one statement that run with it; not those of its blocks."""
+    """Yield the expressions of one statement that run with it.
+
+    Not those of its blocks.
+    """
     if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
         return
     waiting: list[ast.AST] = [statement]
@@ -198,21 +213,16 @@ def _run_at_once(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _calls(statements: Iterable[ast.stmt]) -> list[ast.Call]:
-    """The calls that run with the statements."""
-    nodes = [node for each in statements for node in _run_at_once(each)]
+    """Return the calls that run with the statements."""
+    nodes = [node for statement in statements for node in _run_at_once(statement)]
     return [node for node in nodes if isinstance(node, ast.Call)]
 
 
 def _may_be_misspelt(name: str, statement: ast.stmt) -> bool:
-    """Whether the file defines the name itself, for somebody to look it up."""
+    """Return whether the file defines the name itself, for somebody to look it up."""
     is_own = isinstance(statement, (*_FUNCTIONS, ast.Assign, ast.AnnAssign))
     has_decorator = bool(getattr(statement, "decorator_list", ()))
     return is_own and not has_decorator and not name.startswith("_")
-
-
-def _called(call: ast.Call) -> str:
-    """The last part of the name that is called: `fit` of `model.fit(...)`."""
-    return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
 
 
 def _is_app_run(call: ast.Call) -> bool:

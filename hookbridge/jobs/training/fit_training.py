@@ -9,10 +9,12 @@ from typing import Any
 
 import tensorflow as tf
 
-import hookbridge as hb
 from hookbridge import errors
+from hookbridge.adapters.convert import as_callbacks
 from hookbridge.adapters.live_model.clone import keras_of
+from hookbridge.checkpoints.restoring import restore
 from hookbridge.jobs.callbacks.ready_made import ReadyMade
+from hookbridge.jobs.loops.clusters.parameter_server import parameter_server_strategy
 from hookbridge.jobs.loops.towers.devices import tower_devices
 from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
 from hookbridge.jobs.training.job_process import SAVE_SECS, JobProcess
@@ -49,7 +51,7 @@ class FitTraining:
     def train(
         self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
     ) -> int:
-        """Trains; returns the number of steps at the end."""
+        """Train; return the number of steps at the end."""
         settings, steps = self._process.settings, steps_per_epoch or last_step
         if steps is None:
             raise errors.InvalidArgumentError(
@@ -58,9 +60,7 @@ class FitTraining:
             )
         # In workers and parameter servers this call does not return.
         if self._process.config.cluster:
-            strategy = hb.loops.parameter_server_strategy(
-                self._process.config, guests=guests
-            )
+            strategy = parameter_server_strategy(self._process.config, guests=guests)
         else:
             strategy = mirrored_strategy(settings.num_towers)
         if settings.seed is not None:
@@ -92,7 +92,7 @@ class FitTraining:
         return self._process.global_step()
 
     def evaluate(self, guests: list[Any]) -> dict[str, float]:
-        """Evaluates the newest checkpoint."""
+        """Evaluate the newest checkpoint."""
         self._process.trained_checkpoint()
         batches = self._process.inputs.function(EVAL)()
         model = self._model(batches)
@@ -103,7 +103,7 @@ class FitTraining:
         return {**{k: float(v) for k, v in metrics.items()}, "global_step": step}
 
     def predict(self) -> Iterator[Any]:
-        """The predictions, as one batch."""
+        """Yield the predictions, as one batch."""
         self._process.trained_checkpoint()
         batches = self._process.inputs.function(PREDICT)().map(_features_only)
         guests = self._process.definition.guests(PREDICT)
@@ -113,7 +113,7 @@ class FitTraining:
         yield outputs if isinstance(outputs, dict) else {"predictions": outputs}
 
     def _validation(self) -> tuple[Any, int | None]:
-        """The batches of the validation, and how many if they never end."""
+        """Return the batches of the validation, and how many if they never end."""
         if not self._process.inputs.has(EVAL):
             return None, None
         batches = self._process.inputs.function(EVAL)()
@@ -125,18 +125,18 @@ class FitTraining:
     def _model(
         self, batches: Any, strategy: Any = None, *, trains: bool = False
     ) -> Any:
-        """The compiled model, with the weights of the newest checkpoint if any."""
+        """Return the compiled model, with the newest checkpoint's weights if any."""
         process = self._process
         model = process.model(batches, strategy and strategy.scope())
         with strategy.scope() if strategy else contextlib.nullcontext():
             compile_model(model, process.definition, batches)
         path = process.checkpoint()
         if path is not None:
-            hb.checkpoints.restore(model, path, must_restore_optimizer=trains)
+            restore(model, path, must_restore_optimizer=trains)
         return model
 
     def _callbacks(self, guests: list[Any]) -> list[Any]:
-        return hb.as_callbacks([_Params(self._process.params), *guests])
+        return as_callbacks([_Params(self._process.params), *guests])
 
 
 class _Params(ReadyMade):
@@ -147,7 +147,7 @@ class _Params(ReadyMade):
         self._entries = params
 
     def set_params(self, params: dict[str, Any]) -> None:
-        """Called by Keras, for this callback first."""
+        """Act first of all callbacks."""
         params.update({**self._entries, **params})
         super().set_params(params)
 
@@ -157,7 +157,10 @@ def _features_only(*batch: Any) -> Any:
 
 
 def mirrored_strategy(num_towers: int) -> Any:
-    """The strategy over the devices of the towers; for one it is TensorFlow's own."""
+    """Return the strategy over the devices of the towers.
+
+    For one it is TensorFlow's own.
+    """
     if num_towers == 1:
         return tf.distribute.get_strategy()
     devices = tower_devices(num_towers)

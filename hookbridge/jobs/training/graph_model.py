@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-import hookbridge as hb
+from hookbridge import estimator
 from hookbridge.adapters.live_model import clone
 from hookbridge.adapters.session_graph.session_variables import write
 from hookbridge.ground import compat
@@ -39,7 +39,7 @@ class WeightedEvaluation:
 
 
 def _size(features: Any) -> Any:
-    """The number of examples of a batch, as a weight."""
+    """Return the number of examples of a batch, as a weight."""
     return tf.cast(tf.shape(tf.nest.flatten(features)[0])[0], tf.float32)
 
 
@@ -63,29 +63,32 @@ class GraphModel:
         return self
 
     def model(self) -> Any:
-        """The Keras model of the default graph, that of the first tower."""
+        """Return the Keras model of the default graph, that of the first tower."""
         return self._models.get(v1.get_default_graph())
 
     def functions(self) -> dict[str, Any]:
-        """The metrics that are functions; Keras's own count in an evaluation only."""
+        """Return the metrics that are functions.
+
+        Keras's own count in an evaluation only.
+        """
         metrics = self._definition.metrics().items()
         return {name: m for name, m in metrics if not hasattr(m, "update_state")}
 
     def tower(self, features: Any, labels: Any, mode: str) -> Any:
-        """Builds one tower: a `TowerSpec` in training, else an `EstimatorSpec`."""
+        """Build one tower: a `TowerSpec` in training, else an `EstimatorSpec`."""
         predictions, model = self._network(features, mode)
         is_dict = isinstance(predictions, Mapping)
         outputs = predictions if is_dict else {"predictions": predictions}
         if mode == PREDICT:
-            export = hb.estimator.export.PredictOutput(outputs)
-            return hb.estimator.EstimatorSpec(
+            export = estimator.export.PredictOutput(outputs)
+            return estimator.EstimatorSpec(
                 mode, predictions=outputs, export_outputs={"serving_default": export}
             )
         loss = self._definition.loss(labels, predictions)
         if model is not None and model.losses:
             loss += tf.add_n(model.losses)
         if mode == EVAL:
-            return hb.estimator.EstimatorSpec(
+            return estimator.EstimatorSpec(
                 mode,
                 loss=loss,
                 predictions=outputs,
@@ -113,7 +116,7 @@ class GraphModel:
         )
 
     def means(self, features: Any, labels: Any) -> dict[str, Any]:
-        """The mean loss and metrics of a batch, for an evaluation in a session."""
+        """Return the mean loss and metrics of a batch, to evaluate in a session."""
         metrics = self._definition.metrics()
         if metrics.keys() != self.functions().keys():
             raise self._definition.wrong(
@@ -127,7 +130,7 @@ class GraphModel:
         return {"loss": loss, **self._means(labels, predictions)}
 
     def _network(self, features: Any, mode: str) -> tuple[Any, Any]:
-        """The predictions, and the Keras model if one made them."""
+        """Return the predictions, and the Keras model if one made them."""
         if self._definition.graph_model is not None:
             return self._definition.graph_model(features, mode), None
         for keras in compat.keras_flavours():
@@ -139,7 +142,7 @@ class GraphModel:
         return model(features, training=mode == TRAIN), model
 
     def _optimizer(self) -> tuple[Any, list[Any]]:
-        """The optimizer, and the hooks that it needs."""
+        """Return the optimizer, and the hooks that it needs."""
         optimizer = self._make_optimizer.make()
         if self._replicas is None:
             return optimizer, []

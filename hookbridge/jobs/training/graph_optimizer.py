@@ -67,13 +67,14 @@ class GraphOptimizer:
         )
 
     def make(self) -> Any:
-        """An optimizer of TF1 for the default graph."""
+        """Return an optimizer of TF1 for the default graph."""
         step = v1.train.get_or_create_global_step()
         if self._legacy is None:
-            own = parameters(self._definition.module.optimizer).get("learning_rate")
-            if own is None or own.default is own.empty:
+            rates = parameters(self._definition.module.optimizer)
+            parameter = rates.get("learning_rate")
+            if parameter is None or parameter.default is parameter.empty:
                 return self._definition.optimizer()
-            rate = _named_learning_rate(own.default, step)
+            rate = _named_learning_rate(parameter.default, step)
             return self._definition.optimizer(learning_rate=rate)
         rate = self._rate
         if isinstance(rate, dict):
@@ -86,7 +87,7 @@ class GraphOptimizer:
 
 
 def _named_learning_rate(value: object, step: Any) -> Any:
-    """The tensor `learning_rate:0`: a schedule's, or a variable that guests can set."""
+    """Return `learning_rate:0`: a schedule's, or a variable that guests can set."""
     if callable(value):
         return tf.identity(tf.cast(value(step), tf.float32), name="learning_rate")
     variable = v1.get_variable(
@@ -109,6 +110,6 @@ class _AsV1Optimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Any:
-        """Applies gradients."""
+        """Apply gradients."""
         del global_step
         return self._keras_optimizer.apply_gradients(list(grads_and_vars), name=name)

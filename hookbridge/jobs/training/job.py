@@ -40,14 +40,14 @@ class StepCountHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self.preempted: bool = False
 
     def after_run(self, run_context: RunContext, run_values: RunValues) -> None:
-        """Counts a step, and ends the training after it if SIGTERM came."""
+        """Count a step, and end the training after it if SIGTERM came."""
         self.steps += 1
         if self.preempted:
             run_context.request_stop()
 
     @contextlib.contextmanager
     def saving_at_sigterm(self) -> Iterator[None]:
-        """Ends the training inside at SIGTERM as a stop does, with a checkpoint."""
+        """End the training inside at SIGTERM as a stop does, with a checkpoint."""
         with on_sigterm(self._preempt):
             yield
         if self.preempted:
@@ -85,7 +85,7 @@ class TrainingJob:
             self._loop = SessionTraining(self._process)
 
     def train(self) -> tuple[str, dict[str, float]]:
-        """Trains; with data for it, evaluates at the end, without guests."""
+        """Train; with data for it, evaluate at the end, without guests."""
         process, settings, began = (
             self._process,
             self._process.settings,
@@ -117,7 +117,10 @@ class TrainingJob:
         return summary(process, facts, before, last_step), results
 
     def _steps_per_epoch(self) -> int | None:
-        """The steps of an epoch; raises if `--epochs` needs them and none are known."""
+        """Return the steps of an epoch.
+
+        Raise if `--epochs` needs them and none are known.
+        """
         process = self._process
         steps = process.inputs.steps_per_epoch()
         if process.settings.epochs is not None and steps is None:
@@ -129,7 +132,7 @@ class TrainingJob:
         return steps
 
     def _save_account(self, recorder: AccountRecorder, facts: dict[str, float]) -> None:
-        """Writes what the guests saw in this process, for the report of the job."""
+        """Write what the guests saw in this process, for the report of the job."""
         config = self._process.config
         task = f"{config.task_type} {config.task_index}"
         account = recorder.account(
@@ -142,7 +145,7 @@ class TrainingJob:
     def _train(
         self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
     ) -> int:
-        """Trains; returns the global step at the end."""
+        """Train; return the global step at the end."""
         process, watch = self._process, self._watch
         before = self._first_step = process.global_step()
         # The loops of clusters save at SIGTERM by themselves.
@@ -159,7 +162,7 @@ class TrainingJob:
 
     @contextlib.contextmanager
     def _named_causes(self, watch: StepCountHook) -> Iterator[None]:
-        """Names the cause of an error before the first step, where it is known."""
+        """Name the cause of an error before the first step, where it is known."""
         process = self._process
         checkpoint = process.checkpoint()
         try:
@@ -175,28 +178,28 @@ class TrainingJob:
             raise
 
     def _may_see_no_step(self, has_moved: bool) -> bool:
-        """Whether other processes may have made all steps of this one's training."""
+        """Return whether other processes may have made all steps of this training."""
         config = self._process.config
         return bool(config.cluster) and (has_moved or not config.is_chief)
 
     def message_of(self, error: BaseException, command: str) -> str:
-        """The message about a failed run."""
+        """Return the message about a failed run."""
         return failure(self._process, error, MODES[command], command)
 
     def interruption(self) -> str:
-        """The message about a training that Ctrl-C has ended."""
+        """Return the message about a training that Ctrl-C has ended."""
         step = None
         if not self._process.config.cluster:  # no other process makes steps
             step = self._first_step + self._watch.steps
         return interruption(self._process, step)
 
     def evaluate(self) -> dict[str, float]:
-        """Evaluates the newest checkpoint; `{metric: value}`."""
+        """Evaluate the newest checkpoint; `{metric: value}`."""
         guests = self._process.definition.guests(EVAL)
         return dict(self._loop.evaluate(guests))
 
     def predict(self) -> int:
-        """Predicts with the newest checkpoint; returns how many examples there were."""
+        """Predict with the newest checkpoint; return how many examples there were."""
         examples = 0
         for outputs in self._loop.predict():
             arrays = tf.nest.flatten(outputs)
@@ -209,7 +212,7 @@ class TrainingJob:
 
 
 def _shard(settings: TrainingSettings, config: ClusterConfig) -> tuple[int, int]:
-    """How many processes share the rows, and the index of this process."""
+    """Return how many processes share the rows, and the index of this process."""
     if not config.cluster or settings.loop == "fit":
         return 1, 0
     tasks = trainers(config)

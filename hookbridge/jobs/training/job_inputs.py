@@ -42,20 +42,20 @@ class Inputs:
         self._check_used()
 
     def has(self, mode: str) -> bool:
-        """Whether there are data for a mode."""
-        own = self._definition.optional(_OWN_INPUTS[mode]) is not None
-        return own or bool(self._files(mode))
+        """Return whether there are data for a mode."""
+        has_function = self._definition.optional(_OWN_INPUTS[mode]) is not None
+        return has_function or bool(self._files(mode))
 
     def function(self, mode: str) -> Callable[[], Any]:
-        """An `input_fn` without arguments, for graphs and eager mode alike.
+        """Return an `input_fn` without arguments, for graphs and eager mode alike.
 
         Its dataset has batches. For training it never ends, unless the user's file
         returns a finished dataset, which is taken unchanged.
         """
         definition = self._definition
         if definition.optional(_OWN_INPUTS[mode]) is not None:
-            own = find_function(definition.module, _OWN_INPUTS[mode])
-            return lambda: _checked(definition, _OWN_INPUTS[mode], own())
+            input_fn = find_function(definition.module, _OWN_INPUTS[mode])
+            return lambda: _checked(definition, _OWN_INPUTS[mode], input_fn())
         if not self._files(mode):
             flag = FLAGS[mode]
             raise errors.InvalidArgumentError(
@@ -69,7 +69,10 @@ class Inputs:
         return functools.partial(self._call_dataset_fn, rows, mode, without)
 
     def steps_per_epoch(self) -> int | None:
-        """The steps of an epoch, given or counted; None if they cannot be counted."""
+        """Return the steps of an epoch, given or counted.
+
+        None if they cannot be counted.
+        """
         settings = self._settings
         if settings.steps_per_epoch is not None:
             return settings.steps_per_epoch
@@ -83,23 +86,23 @@ class Inputs:
         return math.ceil(examples / (self.batch_size(TRAIN) * towers * workers))
 
     def batch_size(self, mode: str) -> int:
-        """The number of examples in a batch."""
+        """Return the number of examples in a batch."""
         settings = self._settings
         is_training = mode == TRAIN
         return settings.train_batch_size if is_training else settings.eval_batch_size
 
     def is_empty(self, mode: str) -> bool:
-        """Whether the data of a mode have no batch; looks at the first."""
+        """Return whether the data of a mode have no batch; looks at the first."""
         with compat.private("eager_mode")():
             return next(iter(self.function(mode)()), None) is None
 
     def nothing_to_train_on(self) -> errors.InvalidArgumentError:
-        """The error about training data that have no batch, with what was read."""
-        definition, own = self._definition, _OWN_INPUTS[TRAIN]
-        if definition.optional(own) is not None:
+        """Return the error about training data without a batch: what was read."""
+        definition, function = self._definition, _OWN_INPUTS[TRAIN]
+        if definition.optional(function) is not None:
             return errors.InvalidArgumentError(
-                f"No step was made: the dataset of `{own}` in {definition.path} has "
-                "no batch; expected at least one."
+                f"No step was made: the dataset of `{function}` in {definition.path} "
+                "has no batch; expected at least one."
             )
         skipped = len(self.skipped.get(TRAIN, ()))
         return errors.InvalidArgumentError(
@@ -112,7 +115,10 @@ class Inputs:
     def bad_row(
         self, mode: str, loss: Callable[..., Any] | None = None
     ) -> BadRow | None:
-        """The first row that cannot be read; the search is made after a failure."""
+        """Return the first row that cannot be read.
+
+        The search is made after a failure.
+        """
         pipeline = self._pipelines.get(mode)
         transform: Callable[[Any], Any]
         if pipeline is not None:
@@ -137,7 +143,7 @@ class Inputs:
         return files
 
     def _check_used(self) -> None:
-        """Refuses flags about data that nothing in the user's file takes."""
+        """Refuse flags about data that nothing in the user's file takes."""
         definition, settings = self._definition, self._settings
         for mode, name in _OWN_INPUTS.items():
             if self._files(mode) and definition.optional(name) is not None:
@@ -162,7 +168,10 @@ class Inputs:
         return Rows(self._files(mode), header_lines=header_lines, name=f"--{flag}")
 
     def _without(self, rows: Rows, mode: str) -> list[tuple[str, int]]:
-        """The bad rows to leave out, if the user wants that; reports and keeps them."""
+        """Return the bad rows to leave out, if the user wants that.
+
+        Report and keep them.
+        """
         if self._settings.bad_rows == "stop":
             return []
         if mode not in self.skipped:
@@ -175,7 +184,7 @@ class Inputs:
     def _call_dataset_fn(
         self, rows: Rows, mode: str, without: list[tuple[str, int]]
     ) -> Any:
-        """The batches that `dataset_fn` makes of the rows of this process."""
+        """Return the batches that `dataset_fn` makes of the rows of this process."""
         data = rows.dataset(without).map(lambda file, number, row: row)
         workers, index = self._shard
         if mode == TRAIN and workers > 1:
@@ -188,7 +197,7 @@ class Inputs:
         ).prefetch(_PREFETCHED)
 
     def _call_input_fn(self, rows: Rows, mode: str) -> Any:
-        """What the user's `input_fn` makes of the arguments that it takes."""
+        """Return what the user's `input_fn` makes of the arguments that it takes."""
         definition, settings = self._definition, self._settings
         function = definition.optional("input_fn")
         facts: Mapping[str, Any] = {
@@ -210,7 +219,7 @@ class Inputs:
 
 
 def _called(definition: ModelDefinition, mode: str, data: Any) -> Any:
-    """Calls `dataset_fn` with as many of its three arguments as it takes."""
+    """Call `dataset_fn` with as many of its three arguments as it takes."""
     function = definition.optional("dataset_fn")
     kinds = [p.kind for p in parameters(function).values()]
     most = sum(k in (k.POSITIONAL_ONLY, k.POSITIONAL_OR_KEYWORD) for k in kinds)

@@ -31,7 +31,7 @@ class JobProcess:
 
     @property
     def is_chief(self) -> bool:
-        """Whether the results of the job are those of this process."""
+        """Return whether the results of the job are those of this process."""
         return self.config.is_chief or not self.config.cluster
 
     @property
@@ -44,22 +44,22 @@ class JobProcess:
     def model(
         self, batches: Any, scope: AbstractContextManager[Any] | None = None
     ) -> Any:
-        """The file's Keras model with its first weights; see `built_model`."""
+        """Return the file's Keras model with its first weights; see `built_model`."""
         return built_model(self.definition, batches, self.settings.seed, scope)
 
     def checkpoint(self) -> str | None:
-        """The newest checkpoint, or None."""
+        """Return the newest checkpoint, or None."""
         return checkpoints.newest(self.settings.model_dir)
 
     def global_step(self) -> int:
-        """The step of the newest checkpoint; 0 without one."""
+        """Return the step of the newest checkpoint; 0 without one."""
         path = self.checkpoint()
         if path is None:
             return 0
         return int(tf.train.load_variable(path, tf.compat.v1.GraphKeys.GLOBAL_STEP))
 
     def trained_checkpoint(self) -> str:
-        """The newest checkpoint, which has to be there."""
+        """Return the newest checkpoint, which has to be there."""
         path = self.checkpoint()
         if path is None:
             raise errors.InvalidArgumentError(
@@ -70,7 +70,7 @@ class JobProcess:
         return path
 
     def does_not_fit(self, checkpoint: str) -> errors.InvalidArgumentError:
-        """The error for a checkpoint that lacks variables of this loop's graph."""
+        """Return the error for a checkpoint without variables of the loop's graph."""
         return errors.InvalidArgumentError(
             f"Received --loop={self.settings.loop} and "
             f"--model_dir={self.settings.model_dir!r}, whose checkpoint {checkpoint} "

@@ -17,7 +17,7 @@ from hookbridge.jobs.training.definition import ModelDefinition
 
 
 def start_names(keras: Any) -> None:
-    """Lets Keras name layers from 1 again, so that each loop has the same names."""
+    """Let Keras name layers from 1 again, so that each loop has the same names."""
     if compat.is_keras3(keras):
         keras.backend.clear_session()
     else:
@@ -30,7 +30,7 @@ def built_model(
     seed: int | None,
     scope: AbstractContextManager[Any] | None = None,
 ) -> Any:
-    """A model with weights: the first values depend on the seed alone."""
+    """Return a model with weights: the first values depend on the seed alone."""
     for keras in compat.keras_flavours():
         start_names(keras)
         if seed is not None:
@@ -44,7 +44,7 @@ def built_model(
 
 
 def compile_model(model: KerasModel, definition: ModelDefinition, batches: Any) -> None:
-    """Compiles a model with the file's loss, metrics and optimizer."""
+    """Compile a model with the file's loss, metrics and optimizer."""
     keras: Any = keras_of(model)
     outputs = getattr(model, "outputs", None) or [None]
     if len(outputs) > 1:
@@ -69,12 +69,12 @@ def compile_model(model: KerasModel, definition: ModelDefinition, batches: Any) 
 
 
 def features_of(spec: Any) -> Any:
-    """The features of `(features, labels)`, or of features alone."""
+    """Return the features of `(features, labels)`, or of features alone."""
     return spec[0] if isinstance(spec, tuple) else spec
 
 
 def _on_labels(function: Callable[..., Any], labels: Any) -> Callable[..., Any]:
-    """A loss or metric that gets its labels with the dataset's type and rank.
+    """Return a loss or metric that gets its labels with the dataset's type and rank.
 
     Keras changes both before it calls the function.
     """

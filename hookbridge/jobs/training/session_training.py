@@ -8,12 +8,12 @@ from typing import Any
 
 import tensorflow as tf
 
-import hookbridge as hb
-from hookbridge import errors
+from hookbridge import errors, estimator
 from hookbridge.adapters import convert
 from hookbridge.adapters.session_loop.options import BY_FLAG, HookOptions
 from hookbridge.ground.cluster_checks import CHIEF_TYPES
 from hookbridge.jobs.loops.clusters.session_cluster import SessionCluster
+from hookbridge.jobs.loops.clusters.train_and_evaluate import train_and_evaluate
 from hookbridge.jobs.loops.tasks.server import own_device
 from hookbridge.jobs.loops.tasks.task_checks import trainers
 from hookbridge.jobs.loops.towers.build import VARIABLE_DEVICE
@@ -24,6 +24,7 @@ from hookbridge.jobs.loops.towers.inputs import (
     check_first_batch,
     next_training_batch,
 )
+from hookbridge.jobs.loops.towers.replicate_model_fn import replicate_model_fn
 from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
 from hookbridge.jobs.training.graph_model import GraphModel, WeightedEvaluation
 from hookbridge.jobs.training.job_process import JobProcess
@@ -57,7 +58,7 @@ class SessionTraining:
                 "replaced from outside."
             )
         batches: Any = "fetch" if settings.batch_per_tower else "split"
-        self._model_fn = hb.replicate_model_fn(model_fn, self._devices, batches=batches)
+        self._model_fn = replicate_model_fn(model_fn, self._devices, batches=batches)
         has_own = definition.graph_model is not None
         self._needs_estimator = settings.loop == "estimator" or not has_own
 
@@ -68,13 +69,13 @@ class SessionTraining:
         if params is not None and process.replicas is not None:
             params["replicas_to_aggregate"] = process.replicas
         # A trainer needs no device of another, which may have ended.
-        config, place = session_config(self._devices), process.config
-        if (place.task_type, place.task_index) in trainers(place):
-            config.device_filters.extend(["/job:ps", own_device(place)])
-        return hb.estimator.Estimator(
+        config, task = session_config(self._devices), process.config
+        if (task.task_type, task.task_index) in trainers(task):
+            config.device_filters.extend(["/job:ps", own_device(task)])
+        return estimator.Estimator(
             self._estimator_spec if self._graph_model else self._model_fn,
             process.settings.model_dir,
-            hb.estimator.RunConfig(
+            estimator.RunConfig(
                 tf_random_seed=process.settings.seed, session_config=config
             ),
             params=params,
@@ -83,7 +84,7 @@ class SessionTraining:
     def train(
         self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
     ) -> int:
-        """Trains; returns the global step at the end."""
+        """Train; return the global step at the end."""
         process = self._process
         if self._needs_estimator:
             _ = self.estimator  # its errors come before a server starts
@@ -96,11 +97,9 @@ class SessionTraining:
         hooks, input_fn = self._hooks(guests, steps_per_epoch), process.inputs.function
         if process.config.cluster:
             evaluation = self._guests(EVAL, process.definition.guests(EVAL))
-            hb.loops.train_and_evaluate(
+            train_and_evaluate(
                 self.estimator,
-                hb.estimator.TrainSpec(
-                    input_fn(TRAIN), max_steps=last_step, hooks=hooks
-                ),
+                estimator.TrainSpec(input_fn(TRAIN), max_steps=last_step, hooks=hooks),
                 self._eval_spec(evaluation),
             )
         else:
@@ -108,7 +107,7 @@ class SessionTraining:
         return process.global_step()
 
     def evaluate(self, guests: list[Any]) -> dict[str, float]:
-        """Evaluates the newest checkpoint."""
+        """Evaluate the newest checkpoint."""
         path = self._process.trained_checkpoint()
         input_fn = self._process.inputs.function(EVAL)
         if self._needs_estimator or guests:
@@ -126,7 +125,7 @@ class SessionTraining:
         return {**means, "global_step": float(self._process.global_step())}
 
     def predict(self) -> Iterator[Any]:
-        """The predictions of each batch, with the newest checkpoint."""
+        """Return the predictions of each batch, with the newest checkpoint."""
         self._process.trained_checkpoint()
         outputs: Iterator[Any] = self.estimator.predict(
             self._process.inputs.function(PREDICT),
@@ -138,7 +137,7 @@ class SessionTraining:
     def _train_in_towers(
         self, guests: list[Any], steps_per_epoch: int | None, last_step: int | None
     ) -> None:
-        """Runs steps until the data, a guest or another task ends the session."""
+        """Run steps until the data, a guest or another task ends the session."""
         process, settings = self._process, self._process.settings
         if last_step is not None and process.global_step() >= last_step:
             return
@@ -177,7 +176,7 @@ class SessionTraining:
         return self.estimator.model_fn(features, labels, TRAIN, config)
 
     def _named_spec(self, features: Any, labels: Any, mode: str) -> Any:
-        """The towers as one; loss and metrics have their names of `fit`."""
+        """Return the towers as one; loss and metrics have their names of `fit`."""
         for name in ("loss", *self._logs(mode)):
             # So the model's own operations do not get these names.
             v1.get_default_graph().unique_name(name)
@@ -196,10 +195,10 @@ class SessionTraining:
         if mode != TRAIN:
             return spec
         fields = {k: v for k, v in spec._asdict().items() if k != "metrics"}
-        return hb.estimator.EstimatorSpec(mode, **fields)
+        return estimator.EstimatorSpec(mode, **fields)
 
     def _logs(self, mode: str) -> dict[str, str]:
-        """The `logs=` for `as_hooks`: each metric as the mean of the towers."""
+        """Return the `logs=` for `as_hooks`: each metric as the mean of the towers."""
         if self._graph_model is None or mode != TRAIN:
             return {}
         return {name: f"{name}:0" for name in self._graph_model.functions()}
@@ -209,7 +208,7 @@ class SessionTraining:
         return Evaluation(self._graph_model.means, self._process.inputs.function(EVAL))
 
     def _hooks(self, guests: list[Any], steps_per_epoch: int | None) -> list[Any]:
-        """The hooks of the training."""
+        """Return the hooks of the training."""
         process, settings = self._process, self._process.settings
         if steps_per_epoch is not None:
             last_step = settings.last_step(steps_per_epoch)
@@ -236,7 +235,7 @@ class SessionTraining:
         )
 
     def _guests(self, mode: str, guests: list[Any], **options: Any) -> list[Any]:
-        """The hooks for guests in one mode, with the options of this job."""
+        """Return the hooks for guests in one mode, with the options of this job."""
         if mode != TRAIN:
             # These have no epochs, but a callback may require them.
             options = {"steps_per_epoch": 1}
@@ -250,7 +249,7 @@ class SessionTraining:
 
     def _eval_spec(self, hooks: list[Any]) -> Any:
         has = self._process.inputs.has(EVAL)
-        return hb.estimator.EvalSpec(
+        return estimator.EvalSpec(
             self._process.inputs.function(EVAL if has else TRAIN),
             steps=None if has else 1,
             hooks=hooks,

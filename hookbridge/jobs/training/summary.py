@@ -53,7 +53,7 @@ class _HookLines(logging.Handler):
 
 @contextlib.contextmanager
 def hook_lines(*, to_stderr: bool) -> Iterator[None]:
-    """Shows the lines of `LoggingTensorHook`; TensorFlow hides them by default."""
+    """Show the lines of `LoggingTensorHook`; TensorFlow hides them by default."""
     logger = tf.get_logger()
     before = (logger.level, logger.propagate, list(logger.handlers))
     logger.setLevel(logging.INFO)
@@ -72,7 +72,7 @@ def progress_callbacks(
     last_step: int | None,
     guests: Sequence[Any] = (),
 ) -> list[Any]:
-    """The callbacks that show progress in each loop: a line of text and TensorBoard.
+    """Return the callbacks that show progress: a line of text and TensorBoard.
 
     TensorBoard shows runs side by side if their `model_dir`s are in one folder.
     """
@@ -86,7 +86,7 @@ def progress_callbacks(
 
 
 def report(settings: TrainingSettings, facts: Mapping[str, float]) -> RunReport:
-    """The page with the curves of a training, and what its guests saw."""
+    """Return the page with the curves of a training, and what its guests saw."""
     folder = Path(settings.model_dir)
     shown = {name.replace("_", " "): f"{value:.6g}" for name, value in facts.items()}
     loop = str(settings.loop)
@@ -102,7 +102,7 @@ def report(settings: TrainingSettings, facts: Mapping[str, float]) -> RunReport:
 def summary(
     process: JobProcess, facts: Mapping[str, float], before: int, last_step: int | None
 ) -> str:
-    """The last message of a training, which says where its files are.
+    """Return the last message of a training, which says where its files are.
 
     Args:
       process: this process of the job.
@@ -119,7 +119,7 @@ def summary(
         "SavedModel": exported if os.path.isdir(exported) else None,
     }
     lines = [_outcome(settings, facts, before, last_step)]
-    lines += [f"  {name:<12} {place}" for name, place in places.items() if place]
+    lines += [f"  {name:<12} {path}" for name, path in places.items() if path]
     for mode, rows in process.inputs.skipped.items():
         if rows:
             lines.append(
@@ -134,7 +134,7 @@ def _outcome(
     before: int,
     last_step: int | None,
 ) -> str:
-    """What a training did; that nothing was left, if that is so."""
+    """Return what a training did; that nothing was left, if that is so."""
     step = int(facts["global_step"])
     if last_step is not None and before >= last_step:
         return (
@@ -148,7 +148,7 @@ def _outcome(
 
 
 def interruption(process: JobProcess, step: int | None) -> str:
-    """The message of a training that Ctrl-C has ended: what is saved, how it goes on.
+    """Return the message of a training that Ctrl-C has ended.
 
     Args:
       process: this process of the job.
@@ -164,7 +164,7 @@ def interruption(process: JobProcess, step: int | None) -> str:
 
 
 def failure(process: JobProcess, error: BaseException, mode: str, command: str) -> str:
-    """The message about an error; names the row, the disk, or the file's line."""
+    """Return the message about an error; name the row, the disk, or the file's line."""
     prefix, file = f"hookbridge: {command}: ", process.settings.model_def
     text = str(getattr(error, "message", None) or error)
     path = tf.train.latest_checkpoint(process.settings.model_dir)
@@ -195,7 +195,7 @@ def failure(process: JobProcess, error: BaseException, mode: str, command: str) 
 
 
 def _bad_row(process: JobProcess, mode: str) -> Any:
-    """The first row that cannot be read, or whose loss fails."""
+    """Return the first row that cannot be read, or whose loss fails."""
     row = process.inputs.bad_row(mode)
     if row is not None or mode == PREDICT or not process.definition.is_keras:
         return row

@@ -40,7 +40,7 @@ class TrainingSettings:
     report: bool = False
 
     def check(self) -> None:
-        """Checks the flags together, and makes `model_dir`."""
+        """Check the flags together, and make `model_dir`."""
         if not self.model_dir:
             raise errors.InvalidArgumentError(
                 "Received no --model_dir; expected the folder for checkpoints and logs."
@@ -51,7 +51,7 @@ class TrainingSettings:
         writable(self.model_dir, name="--model_dir")
 
     def _check_fit(self) -> None:
-        """Refuses flags that `fit` has no meaning for."""
+        """Refuse flags that `fit` has no meaning for."""
         if self.loop == "fit" and (self.sync or self.batch_per_tower):
             flag = "--sync" if self.sync else "--batch_per_tower"
             raise errors.InvalidArgumentError(
@@ -61,7 +61,7 @@ class TrainingSettings:
             )
 
     def _check_tasks(self) -> None:
-        """Refuses workers without parameter servers, and `fit` the other way round."""
+        """Refuse workers without parameter servers, and `fit` the other way round."""
         if self.num_workers and not self.num_ps:
             raise errors.InvalidArgumentError(
                 f"Received --num_workers={self.num_workers} and --num_ps=0; expected "
@@ -76,7 +76,7 @@ class TrainingSettings:
             )
 
     def _check_towers(self) -> None:
-        """Refuses batches that the towers cannot share."""
+        """Refuse batches that the towers cannot share."""
         shared = bool(self.train_files) and not self.batch_per_tower
         if shared and self.train_batch_size % self.num_towers:
             raise errors.InvalidArgumentError(
@@ -86,7 +86,7 @@ class TrainingSettings:
             )
 
     def last_step(self, steps_per_epoch: int | None) -> int | None:
-        """The global step at which the training ends; None if it has no end."""
+        """Return the global step at which the training ends; None if it has no end."""
         steps = [] if self.train_steps is None else [self.train_steps]
         if self.epochs is not None and steps_per_epoch is not None:
             steps.append(self.epochs * steps_per_epoch)

@@ -22,7 +22,7 @@ class UserLoader(SourceFileLoader):
 
 
 def load_file(path: str, module_name: str | None = None) -> ModuleType:
-    """Runs a Python file as a module; its folder is importable, as Python does it.
+    """Run a Python file as a module; its folder is importable, as Python does it.
 
     `file_text.check_file` says before whether it should be run.
     """
@@ -54,7 +54,7 @@ def load_file(path: str, module_name: str | None = None) -> ModuleType:
 
 
 def message_of(path: str, error: BaseException, command: str) -> str:
-    """The message for an error: its traceback lines in the user's file, then itself."""
+    """Return the message for an error: the user's traceback lines, then itself."""
     here = os.path.abspath(path)
     frames = [
         frame
@@ -69,7 +69,7 @@ def message_of(path: str, error: BaseException, command: str) -> str:
 
 
 def _raised(path: str, error: BaseException) -> errors.InvalidArgumentError:
-    """The error of a user's file as one line that names the place."""
+    """Return the error of a user's file as one line that names the place."""
     frames = traceback.extract_tb(error.__traceback__)
     places = [(frame.filename, frame.lineno) for frame in frames]
     if isinstance(error, SyntaxError):  # of this file, or of one that it imports
@@ -84,7 +84,7 @@ def _raised(path: str, error: BaseException) -> errors.InvalidArgumentError:
 
 
 def find_function(module: ModuleType, name: str, *args: str, **named: str) -> Any:
-    """A function that the file must have, and its arguments."""
+    """Return a function that the file must have, and its arguments."""
     try:
         return with_arguments(name, getattr(module, name, None), *args, **named)
     except errors.InvalidArgumentError as e:
@@ -92,7 +92,7 @@ def find_function(module: ModuleType, name: str, *args: str, **named: str) -> An
 
 
 def find_guests(module: ModuleType, name: str = "guests", **arguments: str) -> Any:
-    """The file's hooks and callbacks: a list, or a function that returns one."""
+    """Return the file's hooks and callbacks: a list, or a function that returns one."""
     if not hasattr(module, name):
         raise errors.InvalidArgumentError(
             f"{module.__file__} has no `{name}`; expected a list of hooks and "
@@ -113,7 +113,7 @@ def find_guests(module: ModuleType, name: str = "guests", **arguments: str) -> A
 
 
 def parameters(function: Any) -> Mapping[str, Any]:
-    """The parameters of a function by name; none if it does not tell."""
+    """Return the parameters of a function by name; none if it does not tell."""
     try:
         return inspect.signature(function).parameters
     except (TypeError, ValueError):

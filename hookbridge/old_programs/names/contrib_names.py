@@ -2,9 +2,10 @@
 
 A name *lives* if something today can replace it; its *source* says where that is.
 
-A source begins with `tf` (TensorFlow's public names), `tf_slim`, `estimator` (what
-`tf.compat.v1.estimator` had), `private` (a row of `hookbridge.ground.compat`) or `ours`
-(a module of the room `hookbridge/contrib/areas`). TensorFlow is not imported here.
+A source begins with `tf` (TensorFlow's public names), `tf_slim`, `tensorboard`,
+`estimator` (what `tf.compat.v1.estimator` had), `private` (a row of
+`hookbridge.ground.compat`) or `ours` (a module of the room `hookbridge/contrib/areas`).
+TensorFlow is not imported here.
 
 The sources are in data/names.json. The list of living names beside it is written by
 tests/run/write_living_names.py from them and the names that TensorFlow 1.15 had.
@@ -12,18 +13,68 @@ tests/run/write_living_names.py from them and the names that TensorFlow 1.15 had
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
+from hookbridge.ground.package_files import packaged
 from hookbridge.old_programs.names.installed_names import missing
+from hookbridge.old_programs.names.outcome import joined
 from hookbridge.old_programs.names.syntax import is_below
 from hookbridge.old_programs.names.target import DATA, table
 
 FILE = DATA / "contrib-1.15.json"
+_ROOTS = frozenset({"estimator", "ours", "private", "tensorboard", "tf", "tf_slim"})
+
+
+class Source(NamedTuple):
+    """Where a name of `tf.contrib` is found today.
+
+    Attributes:
+      root: whose name it is; see the sentence on sources above.
+      name: the dotted name in that; empty for all of it.
+    """
+
+    root: str
+    name: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Source:
+        """Read a source as the table has it: `tf.data`, `ours.seq2seq.beams`.
+
+        Raises:
+          ValueError: it begins with something else.
+        """
+        root, _, name = text.partition(".")
+        if root not in _ROOTS:
+            raise ValueError(f"unknown source {text!r}")
+        return cls(root, name)
+
+    @property
+    def dotted(self) -> str:
+        """The source as the table has it."""
+        return joined(self.root, self.name)
+
+    @property
+    def file(self) -> Any:
+        """The file of a module of ours."""
+        *rooms, module = self.name.split(".")
+        return packaged("hookbridge.contrib", "areas", *rooms, f"{module}.py")
+
+    def below(self, name: str) -> Source:
+        """Return the source of a name in this one."""
+        return Source(self.root, joined(self.name, name))
+
+
 # Area -> where its names are looked for, in this order.
-AREAS: dict[str, tuple[str, ...]] = {
-    area: tuple(sources) for area, sources in table("names")["contrib areas"].items()
+AREAS: dict[str, tuple[Source, ...]] = {
+    area: tuple(map(Source.parse, sources))
+    for area, sources in table("names")["contrib areas"].items()
 }
 # Names that are not where the rest of their area is. Classes of ours that derive from
 # Keras 2 or Estimator are among them: these are loaded only for who asks.
-NAMES: dict[str, str] = table("names")["contrib names"]
+NAMES: dict[str, Source] = {
+    name: Source.parse(source)
+    for name, source in table("names")["contrib names"].items()
+}
 # Area -> packages of tf_slim with the same files, whose private names stayed, too.
 _FILES_OF_SLIM: dict[str, list[str]] = table("names")["files of contrib in tf_slim"]
 # The last parts of the names of its files, of which programs import private ones too.
@@ -31,7 +82,7 @@ FILES_IN_AREAS: frozenset[str] = frozenset(table("names")["files of contrib"])
 
 
 def areas_above(path: str) -> bool:
-    """Whether a path is an area, or a module above an area or a name of `NAMES`."""
+    """Return whether a path is an area, or above an area or a name of `NAMES`."""
     return not path or any(is_below(n, path) for n in (*AREAS, *NAMES))
 
 
@@ -42,47 +93,47 @@ def names() -> dict[str, list[str]]:
 
 
 def listed(path: str) -> list[str]:
-    """The names of an area, and the areas below it: what a program may list."""
+    """Return the names of an area, and the areas below it: what a program may list."""
     inside = f"{path}." if path else ""
     below = [area[len(inside) :] for area in names() if area.startswith(inside)]
     return sorted({*names().get(path, ()), *(a.partition(".")[0] for a in below)})
 
 
 def lives(name: str) -> bool:
-    """Whether a name such as `tf.contrib.slim.conv2d` lives."""
+    """Return whether a name such as `tf.contrib.slim.conv2d` lives."""
     path = name.removeprefix("tf.contrib").lstrip(".")
     if areas_above(path):
         return True
     area, has_files, files = path.partition(".python.")
     if has_files:
-        *_, near, last = ["", *files.split(".")]
+        *_, parent, attribute = ["", *files.split(".")]
         # Any file of an area can be imported; each name in it is asked for by itself.
         return (
-            (areas_above(area) and last in FILES_IN_AREAS)
+            (areas_above(area) and attribute in FILES_IN_AREAS)
             or any(
-                f"{place}.{last}" in NAMES or last in names().get(place, ())
-                for place in (area, f"{area}.{near}")
+                f"{module}.{attribute}" in NAMES or attribute in names().get(module, ())
+                for module in (area, f"{area}.{parent}")
             )
-            or bool(in_file_of_slim(area, near, last))
+            or bool(in_file_of_slim(area, parent, attribute))
         )
     # The innermost area above the name decides; after a class anything may follow.
     parts = path.split(".")
-    for place in range(len(parts) - 1, 0, -1):
-        above = ".".join(parts[:place])
+    for length in range(len(parts) - 1, 0, -1):
+        above = ".".join(parts[:length])
         if above in NAMES:
             return True
         if above in names():
-            return parts[place] in names()[above]
+            return parts[length] in names()[above]
     return False
 
 
 def _is_file(module: str) -> bool:
-    """Whether an installed module has that name."""
+    """Return whether an installed module has that name."""
     return not missing(module, module.count(".") + 1).rest
 
 
 def in_file_of_slim(area: str, file: str, name: str) -> str:
-    """The name in tf_slim of what a file of an area had; empty if it has none.
+    """Return the name in tf_slim of what a file of an area had; empty if it has none.
 
     Args:
       area: the area, such as `layers`.

@@ -42,7 +42,7 @@ _UNKNOWN = Missing(is_certain=False)
 
 
 def missing(name: str, num_modules: int = 1) -> Missing:
-    """What an installed package lacks of a dotted name, which begins with its name.
+    """Return what an installed package lacks of a dotted name in it.
 
     Nothing is known if the package itself is not installed. Attributes of classes and
     functions are not looked at.
@@ -53,26 +53,26 @@ def missing(name: str, num_modules: int = 1) -> Missing:
         asks for files, and no `__getattr__` helps.
     """
     root, *parts = name.split(".")
-    place = package(root)
-    return _UNKNOWN if place is None else missing_below(place, parts, num_modules - 1)
+    path = package(root)
+    return _UNKNOWN if path is None else missing_below(path, parts, num_modules - 1)
 
 
-def missing_below(place: Path, parts: Sequence[str], num_modules: int) -> Missing:
-    """The same for the parts of a name below a package in a folder, or a module."""
+def missing_below(path: Path, parts: Sequence[str], num_modules: int) -> Missing:
+    """Return the same for the parts of a name below a folder or a module."""
     for number, part in enumerate(parts):
-        rest = ".".join(parts[number:])
-        if place.is_file():
-            return _answer(has(place, part), Missing(rest, True))
-        inside = place / part
+        absent = ".".join(parts[number:])
+        if path.is_file():
+            return _answer(has(path, part), Missing(absent, True))
+        inside = path / part
         if (inside / "__init__.py").is_file() or (
-            inside.is_dir() and not any(map(_is_built, place.glob(f"{part}.*")))
+            inside.is_dir() and not any(map(_is_built, path.glob(f"{part}.*")))
         ):
-            place = inside
+            path = inside
         elif (file := inside.with_suffix(".py")).is_file():
-            place = file
+            path = file
         else:
             is_module = number < num_modules
-            return _answer(_package_has(place, part, is_module), Missing(rest))
+            return _answer(_package_has(path, part, is_module), Missing(absent))
     return Missing()
 
 
@@ -84,7 +84,9 @@ def _answer(is_there: bool | None, lack: Missing) -> Missing:
 
 
 def _package_has(folder: Path, part: str, is_module: bool) -> bool | None:
-    """Whether a package has a part without a file of Python; None if nobody can tell.
+    """Return whether a package has a part without a file of Python.
+
+    None if nobody can tell.
 
     `is_module` tells that the part has to be a module.
     """
@@ -99,12 +101,12 @@ def _package_has(folder: Path, part: str, is_module: bool) -> bool | None:
 
 
 def _is_built(file: Path) -> bool:
-    """Whether Python can import a file in another language, or one without its text."""
+    """Return whether Python can import a file that is not Python source."""
     return file.suffix in (".so", ".pyd", ".pyc")
 
 
 def missing_private(name: str, target: Target) -> Missing:
-    """What the target lacks of a private name below `tensorflow`, as far as is known.
+    """Return what the target lacks of a private name below `tensorflow`.
 
     No list of private names is kept: for another target than the installed TensorFlow
     nothing is known.
@@ -115,7 +117,10 @@ def missing_private(name: str, target: Target) -> Missing:
 
 @functools.cache
 def package(root: str) -> Path | None:
-    """The folder, or the only file, of an installed package; None if it has none."""
+    """Return the folder, or the only file, of an installed package.
+
+    None if it has none.
+    """
     try:
         spec = importlib.util.find_spec(root)
     except (ImportError, ValueError):
@@ -132,12 +137,12 @@ def package(root: str) -> Path | None:
 
 @functools.cache
 def has(file: Path, name: str) -> bool | None:
-    """Whether a module has a name; None if its text does not show it."""
+    """Return whether a module has a name; None if its text does not show it."""
     return _has(file, name, set())
 
 
 def _has(file: Path, name: str, asked: set[Path]) -> bool | None:
-    """The same; of the modules that were asked already nothing more comes."""
+    """Return the same; of the modules that were asked already nothing more comes."""
     asked.add(file)
     names = names_in(file)
     if names is None:
@@ -155,21 +160,21 @@ def _has(file: Path, name: str, asked: set[Path]) -> bool | None:
 
 
 def _in_starred(file: Path, starred: str, name: str, asked: set[Path]) -> bool | None:
-    """Whether `from starred import *` in a file binds a name."""
+    """Return whether `from starred import *` in a file binds a name."""
     dots = len(starred) - len(starred.lstrip("."))
     parts = [part for part in starred.split(".") if part]
-    place = file.parents[dots - 1] if dots else package(parts.pop(0))
-    if place is None:
+    path = file.parents[dots - 1] if dots else package(parts.pop(0))
+    if path is None:
         return None  # not installed
-    place = place.joinpath(*parts)
-    source = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-    if place.is_dir() and any(place.glob(f"{name}*")):
+    path = path.joinpath(*parts)
+    source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    if path.is_dir() and any(path.glob(f"{name}*")):
         return None  # a star gives those modules of a package that were imported
     return False if source in asked else _gives(source, name, asked)
 
 
 def _gives(source: Path, name: str, asked: set[Path]) -> bool | None:
-    """Whether a star import of a file gives a name."""
+    """Return whether a star import of a file gives a name."""
     names = names_in(source)
     if names is None:
         return None  # a module in another language shows nothing
@@ -184,7 +189,7 @@ def _gives(source: Path, name: str, asked: set[Path]) -> bool | None:
 
 @functools.cache
 def names_in(file: Path) -> ModuleNames | None:
-    """The names of a module; None if the file is not there, or is no Python."""
+    """Return the names of a module; None if the file is not there, or is no Python."""
     try:
         return names_of_module(parsed(file.read_bytes()))
     except (OSError, SyntaxError, ValueError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from hookbridge.old_programs.names.syntax import called_method, keywords
 from hookbridge.old_programs.names.target import table
 
 # Class -> its old arguments, and the name of each today; empty for one that is gone.
@@ -62,16 +63,22 @@ _MODE = "mode"
 
 
 def class_of(function: str) -> str:
-    """The class of Keras that a dotted name means; empty if it has no old arguments."""
+    """Return the class of Keras that a dotted name means.
+
+    Empty if it has no old arguments.
+    """
     if "keras" not in function:
         return ""  # a scan asks for every call
-    place, _, name = function.rpartition(".")
-    is_of_keras = place.startswith(("keras", "tf.keras", "tf.compat.v1.keras"))
+    module, _, name = function.rpartition(".")
+    is_of_keras = module.startswith(("keras", "tf.keras", "tf.compat.v1.keras"))
     return name if is_of_keras and name in OF_CLASSES else ""
 
 
 def name_today(function: str, keyword: ast.keyword) -> str | None:
-    """What an argument of a class of Keras is called today; None if it has its name."""
+    """Return what an argument of a class of Keras is called today.
+
+    None if it has its name.
+    """
     argument = keyword.arg or ""
     if argument == _MODE and getattr(keyword.value, "value", None) != 0:
         return None  # it is refused, as it has been since Keras 2
@@ -79,29 +86,29 @@ def name_today(function: str, keyword: ast.keyword) -> str | None:
 
 
 def sides(call: ast.Call, function: str) -> list[ast.expr]:
-    """The sizes of a kernel that a layer gets one by one, without names."""
+    """Return the sizes of a kernel that a layer gets one by one, without names."""
     names = _side_names(class_of(function))
     if not names or len(call.args) != 1 + len(names):
         return []
-    given = {keyword.arg for keyword in call.keywords}
+    given = keywords(call).keys()
     # The third argument of Keras 2 are the strides: Keras 2.3 told them by these names.
     is_new = bool(given & {"data_format", "padding", "strides"})
     kinds = (ast.Starred, ast.Tuple, ast.List)
-    is_new |= any(isinstance(one, kinds) for one in call.args)
+    is_new |= any(isinstance(argument, kinds) for argument in call.args)
     return [] if is_new else call.args[1:]
 
 
 def _side_names(name: str) -> tuple[str, ...]:
-    """The arguments that had the sizes of the kernel of a class."""
+    """Return the arguments that had the sizes of the kernel of a class."""
     old = OF_CLASSES.get(name, {})
     return next((names for names in _SIDES if names[0] in old), ())
 
 
 def values_today(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
-    """The values of a call of Keras that have another form today, and which."""
+    """Yield the values of a call of Keras that have another form today, and which."""
     if positional := sides(call, function):
         yield positional[0], _joined(positional)
-    named = {keyword.arg: keyword.value for keyword in call.keywords}
+    named = keywords(call)
     names = _side_names(class_of(function))
     if names and all(name in named for name in names):
         yield named[names[0]], _joined([named[name] for name in names])
@@ -112,28 +119,28 @@ def values_today(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]
 
 
 def _joined(sizes: list[ast.expr]) -> str:
-    """The first one of the sizes with the others behind it."""
-    others = ", ".join(ast.unparse(one).replace("{", "{{") for one in sizes[1:])
-    return f"({{}}, {others})"
+    """Return the first one of the sizes with the others behind it."""
+    further = ", ".join(ast.unparse(size).replace("{", "{{") for size in sizes[1:])
+    return f"({{}}, {further})"
 
 
 def has_old_ends(call: ast.Call) -> bool:
-    """Whether a call has what `Model` called its inputs and outputs."""
-    return {"input", "output"} <= {keyword.arg for keyword in call.keywords}
+    """Return whether a call has what `Model` called its inputs and outputs."""
+    return {"input", "output"} <= keywords(call).keys()
 
 
 def counted(call: ast.Call) -> Iterator[tuple[str, str]]:
-    """The arguments of a method that counted samples, and what counts steps today."""
-    today = COUNTING.get(getattr(call.func, "attr", ""), {})
-    for keyword in call.keywords if today else ():
-        if keyword.arg in today:
-            yield keyword.arg, today[keyword.arg]
+    """Yield the arguments that counted samples, and those that count steps today."""
+    today = COUNTING.get(called_method(call), {})
+    for argument in keywords(call) if today else ():
+        if argument in today:
+            yield argument, today[argument]
 
 
 def is_of_keras1(call: ast.Call, function: str) -> bool:
-    """Whether a call has arguments that no Keras of TensorFlow 2 takes."""
-    given = {keyword.arg or "" for keyword in call.keywords} - {RATE}
-    method = getattr(call.func, "attr", "")
+    """Return whether a call has arguments that no Keras of TensorFlow 2 takes."""
+    given = keywords(call).keys() - {RATE}
+    method = called_method(call)
     if given & {*OF_METHODS.get(method, ()), *COUNTING.get(method, ())}:
         return True
     if not class_of(function):
@@ -144,7 +151,7 @@ def is_of_keras1(call: ast.Call, function: str) -> bool:
 def of_today(
     name: str, args: tuple[object, ...], named: dict[str, object]
 ) -> tuple[tuple[object, ...], dict[str, object]]:
-    """What a class of Keras gets, as it takes it today.
+    """Return what a class of Keras gets, as it takes it today.
 
     Args:
       name: the name of the class.
@@ -153,20 +160,20 @@ def of_today(
     """
     args, named = _with_joined_sides(name, args, named)
     old = OF_CLASSES[name]
-    found = {}
+    translated = {}
     for argument, value in named.items():
         today = old.get(argument, argument)
         is_refused = argument == _MODE and value != 0
         if today or is_refused:
             is_old = argument in old
-            found[today or argument] = _value(argument, value) if is_old else value
-    return args, found
+            translated[today or argument] = _value(argument, value) if is_old else value
+    return args, translated
 
 
 def _with_joined_sides(
     name: str, args: tuple[object, ...], named: dict[str, object]
 ) -> tuple[tuple[object, ...], dict[str, object]]:
-    """The arguments of a class, with the sides of a window as one tuple."""
+    """Return the arguments of a class, with the sides of a window as one tuple."""
     names, sizes = _side_names(name), args[1:]
     if names and len(sizes) == len(names) and all(isinstance(n, int) for n in sizes):
         return (args[0], sizes), named
@@ -176,6 +183,6 @@ def _with_joined_sides(
 
 
 def _value(argument: str, value: object) -> object:
-    """The value of an old argument as it is written today."""
+    """Return the value of an old argument as it is written today."""
     values = VALUES.get(argument, {})
     return values.get(value, value) if isinstance(value, str) else value

@@ -59,26 +59,26 @@ def lost_names() -> dict[str, LostName]:
 
 @functools.cache
 def roots() -> frozenset[str]:
-    """The top modules that have lost names."""
+    """Return the top modules that have lost names."""
     return frozenset(name.partition(".")[0] for name in lost_names())
 
 
 def lost_methods(method: str) -> list[str]:
-    """The lost methods of this name, whatever class and library they are of."""
+    """Return the lost methods of this name, whatever class and library they are of."""
     return _methods().get(method, [])
 
 
 @functools.cache
 def _methods() -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_method: dict[str, list[str]] = {}
     for name, row in lost_names().items():
         if row.is_method:
-            found.setdefault(name.rpartition(".")[2], []).append(name)
-    return found
+            by_method.setdefault(name.rpartition(".")[2], []).append(name)
+    return by_method
 
 
 def is_there(name: str) -> bool:
-    """Whether this Python has a lost name that later ones have no answer for.
+    """Return whether this Python has a lost name that later ones have no answer for.
 
     A package may have a module of Python again.
     """
@@ -90,9 +90,14 @@ def is_there(name: str) -> bool:
 
 
 def lost_part(name: str) -> str:
-    """The longest beginning of a dotted name that is a lost name; may be empty."""
+    """Return the longest beginning of a dotted name that is a lost name.
+
+    May be empty.
+    """
     if name.partition(".")[0] not in roots():
         return ""
     parts = name.split(".")
     beginnings = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
-    return next((one for one in beginnings if one in lost_names()), "")
+    return next(
+        (beginning for beginning in beginnings if beginning in lost_names()), ""
+    )

@@ -43,24 +43,27 @@ class _Row(NamedTuple):
 
 
 def last_keras(name: str) -> float:
-    """The newest Keras that has a name of `keras`; 3 if it is not known."""
+    """Return the newest Keras that has a name of `keras`; 3 if it is not known."""
     row, _ = _row(name)
     return row.last if row is not None else 3
 
 
 def was_there(name: str) -> bool:
-    """Whether a name of `keras` is one of Keras 1 or 2 that is known."""
+    """Return whether a name of `keras` is one of Keras 1 or 2 that is known."""
     return _row(name)[0] is not None
 
 
 def names_of(module: str) -> list[str]:
-    """The names that a module of `keras` had; none of a module that is not known."""
+    """Return the names that a module of `keras` had.
+
+    None of a module that is not known.
+    """
     return [name for name in table("keras-2.3").get(module, ()) if name]
 
 
 @functools.cache
 def _row(name: str) -> tuple[_Row | None, str]:
-    """What became of a name, or of the beginning that is known, and what follows it."""
+    """Return what became of a name, or of its known beginning, and the rest."""
     rows: dict[str, dict[str, list[str | float]]] = table("keras-2.3")
     parts = name.split(".")
     for end in range(len(parts), 0, -1):
@@ -71,13 +74,15 @@ def _row(name: str) -> tuple[_Row | None, str]:
         inside = parts[end] if end < len(parts) else ""
         if inside not in names:
             return None, ""
-        place, last = names[inside]
-        return _Row(str(place), float(last)), ".".join(["", *parts[end + 1 :]])
+        moved_to, last_release = names[inside]
+        return _Row(str(moved_to), float(last_release)), ".".join(
+            ["", *parts[end + 1 :]]
+        )
     return None, ""
 
 
 def resolve(name: str, prefix: str, target: Target) -> Resolution | None:
-    """What becomes of a name of `keras`, in a program that needs Keras 2.
+    """Return what becomes of a name of `keras`, in a program that needs Keras 2.
 
     Where the Keras of the target has the name, too (`is_there`), it stays as it is in
     other programs.
@@ -88,7 +93,7 @@ def resolve(name: str, prefix: str, target: Target) -> Resolution | None:
                 "KERAS_BY_RUN", hint='`importlib.metadata.version("keras")`'
             )
         return Resolution("KERAS_MOVED", "tf_keras.__version__")
-    row, rest = _row(name)
+    row, suffix = _row(name)
     if row is None:
         return None
     if row.place == _BY_RUN:
@@ -96,11 +101,11 @@ def resolve(name: str, prefix: str, target: Target) -> Resolution | None:
     if not row.place:
         return Resolution("KERAS_GONE", hint=_way_out(name))
     code = "KERAS2_NAME" if is_there(name, target) else "KERAS_MOVED"
-    return Resolution(code, row.place + rest)
+    return Resolution(code, row.place + suffix)
 
 
 def is_there(name: str, target: Target) -> bool:
-    """Whether the Keras that comes with a TensorFlow has a name of `keras`."""
+    """Return whether the Keras that comes with a TensorFlow has a name of `keras`."""
     if name in VERSIONS:
         return not target.has_estimator or name.startswith(KERAS)
     is_of_keras = name.partition(".")[0] == KERAS and not lost_part(name)
@@ -108,31 +113,31 @@ def is_there(name: str, target: Target) -> bool:
 
 
 def resolve_in_tensorflow(name: str) -> Resolution | None:
-    """What becomes of a name of `tf.keras` that only `keras` had."""
+    """Return what becomes of a name of `tf.keras` that only `keras` had."""
     if ".keras." not in name or had_in_tf1(name):
         return None
     short = name.replace(f"{V1}.", "tf.", 1)
     old = short.replace(TF_KERAS, KERAS, 1)
-    row, rest = _row(old)
-    if row is None or row.place + rest in (name, short):
+    row, suffix = _row(old)
+    if row is None or row.place + suffix in (name, short):
         return None
     if row.place.startswith("tf."):
-        living = row.place + rest
-        return Resolution("KERAS_MOVED", living.replace("tf.", f"{V1}.", 1))
+        replacement = row.place + suffix
+        return Resolution("KERAS_MOVED", replacement.replace("tf.", f"{V1}.", 1))
     code = "KERAS_BY_RUN" if row.place else "KERAS_GONE"
     return Resolution(code, hint=_way_out(old))
 
 
 def _way_out(name: str) -> str:
-    """What to write for a name that has no public name today, in words."""
+    """Return what to write for a name that has no public name today, in words."""
     hints: dict[str, str] = table("names")["hints"]
     parts = f"tf.{name}".split(".")
     above = (".".join(parts[:end]) for end in range(len(parts), 2, -1))
-    return next((hints[one] for one in above if one in hints), "your own code")
+    return next((hints[parent] for parent in above if parent in hints), "your own code")
 
 
 def in_file(living: str, of_tf1: bool) -> str:
-    """A name of today as a file has to write it that means TensorFlow 1, or not."""
+    """Return a name as a file has to write it that means TensorFlow 1, or not."""
     if of_tf1 and living.startswith(f"{TF_KERAS}"):
         return living.replace("tf.", f"{V1}.", 1)
     if living in _LEGACY:
@@ -141,25 +146,25 @@ def in_file(living: str, of_tf1: bool) -> str:
 
 
 def places(dotted: str, package: str, of_tf1: bool) -> list[str]:
-    """Where `run` looks for what a module of `keras` had, in order.
+    """Return where `run` looks for what a module of `keras` had, in order.
 
     Args:
       dotted: the name of the module: `keras.layers.core`.
       package: the package of Keras 2.
       of_tf1: whether the file that imports it means TensorFlow 1.
     """
-    rest = dotted.removeprefix(KERAS)
-    today = [rest, *(f".{place}" for place in moved_in_keras(rest))]
-    found = []
-    for one in today:
-        both = [f"{package}{one}", f"{package}.api._v1.keras{one}"]
-        found += both[::-1] if of_tf1 else both
-        found.append(f"{package}.src{one}")
+    suffix = dotted.removeprefix(KERAS)
+    today = [suffix, *(f".{moved}" for moved in moved_in_keras(suffix))]
+    candidates = []
+    for suffix_today in today:
+        both = [f"{package}{suffix_today}", f"{package}.api._v1.keras{suffix_today}"]
+        candidates += both[::-1] if of_tf1 else both
+        candidates.append(f"{package}.src{suffix_today}")
     # These take `lr` and `decay`.
-    legacy = [f"{package}.optimizers.legacy"] if rest == ".optimizers" else []
-    return found if of_tf1 else [*legacy, *found]
+    legacy = [f"{package}.optimizers.legacy"] if suffix == ".optimizers" else []
+    return candidates if of_tf1 else [*legacy, *candidates]
 
 
 def own_names(dotted: str) -> dict[str, str]:
-    """The names of a module that are found in another place, and which that is."""
+    """Return the names of a module that are in another place, and that place."""
     return _OWN.get(dotted, {})

@@ -7,7 +7,12 @@ import re
 from collections.abc import Iterator
 
 from hookbridge.old_programs.names import keras_arguments
-from hookbridge.old_programs.names.syntax import last_name
+from hookbridge.old_programs.names.syntax import (
+    called_function,
+    keyword,
+    keywords,
+    last_name,
+)
 
 # They take a sequence; they took whatever gives the arrays one by one.
 STACKING = tuple(
@@ -40,7 +45,7 @@ _VIEWS = frozenset({"items", "keys", "values"})
 
 
 def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
-    """The expressions of a call that are refused today, and what to write for each.
+    """Yield the expressions of a call that are refused today, with new texts.
 
     Args:
       call: any call.
@@ -54,38 +59,38 @@ def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
     elif keras_arguments.class_of(function):
         yield from keras_arguments.values_today(call, function)
     elif function in (*STACKING, SAMPLING):
-        taken = (*call.args[:1], *_named(call, *_FIRST))
-        yield from ((one, "list({})") for one in taken if _is_no_sequence(one))
+        taken = (*call.args[:1], *keyword(call, *_FIRST))
+        yield from ((a, "list({})") for a in taken if _is_no_sequence(a))
     elif function in WHOLE or function.startswith("tf."):
-        yield from ((one, "int({})") for one in _numbers(call, function))
+        yield from ((number, "int({})") for number in _numbers(call, function))
     elif function == READING:
         yield from _reading(call)
     elif function in LOADING and _has_one_argument(call):
         yield call.func, LOADING[function]
     elif function == MAKING:
-        yield from ((one, "None") for one in _named(call, "copy") if _is_false(one))
+        yield from ((a, "None") for a in keyword(call, "copy") if _is_false(a))
 
 
 def _numbers(call: ast.Call, function: str) -> list[ast.expr]:
-    """The floats of a call that takes whole numbers, or of the shape that it takes."""
-    values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    """Return the floats of a call, or of its shape, that has to be whole numbers."""
+    values = [*call.args, *keywords(call).values()]
     if function not in WHOLE:
         values = _sizes(call, function.rpartition(".")[2])
     return [value for value in values if _is_float(value)]
 
 
 def _sizes(call: ast.Call, function: str) -> list[ast.expr]:
-    """The sizes in the shape of a call, if they stand there one by one."""
+    """Return the sizes in the shape of a call, if they stand there one by one."""
     if function not in SHAPED:
         return []
-    place = SHAPED[function]
-    shapes = (*call.args[place : place + 1], *_named(call, "shape"))
-    found = (one.elts for one in shapes if isinstance(one, ast.List | ast.Tuple))
-    return [size for sizes in found for size in sizes]
+    index = SHAPED[function]
+    shapes = (*call.args[index : index + 1], *keyword(call, "shape"))
+    listed = (s.elts for s in shapes if isinstance(s, ast.List | ast.Tuple))
+    return [size for sizes in listed for size in sizes]
 
 
 def _reading(call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
-    """What reads bytes today, if the call reads them."""
+    """Yield what reads bytes today, if the call reads them."""
     if reads_bytes(call):
         yield call.func, READING.replace("fromstring", "frombuffer")
         yield call, "{}.copy()"
@@ -97,32 +102,27 @@ def _has_one_argument(call: ast.Call) -> bool:
 
 
 def reads_bytes(call: ast.Call) -> bool:
-    """Whether a call of `numpy.fromstring` has no separator."""
-    separators = _named(call, "sep")
-    is_empty = all(getattr(one, "value", one) == "" for one in separators)
+    """Return whether a call of `numpy.fromstring` has no separator."""
+    separators = keyword(call, "sep")
+    is_empty = all(getattr(s, "value", s) == "" for s in separators)
     return is_empty and len(call.args) < 4
 
 
 def old_mode(call: ast.Call) -> ast.Constant | None:
-    """The mode of an `open` that asks for all ends of lines, which any text has now."""
+    """Return the mode of an `open` that asks for all ends of lines, or None."""
     name = last_name(call.func)
     if name != "open":
         return None
-    for one in (*call.args[1:2], *_named(call, "mode")):
-        if isinstance(one, ast.Constant) and isinstance(one.value, str):
-            return one if _OLD_MODE.fullmatch(one.value) else None
+    for mode in (*call.args[1:2], *keyword(call, "mode")):
+        if isinstance(mode, ast.Constant) and isinstance(mode.value, str):
+            return mode if _OLD_MODE.fullmatch(mode.value) else None
     return None
 
 
 def mode_of_today(mode: str) -> str:
-    """A mode without `U`, which Python lost in 3.11."""
-    rest = mode.replace("U", "")
-    return rest if "r" in rest else f"r{rest}"
-
-
-def _named(call: ast.Call, *names: str) -> list[ast.expr]:
-    """The arguments that a call gives by one of some names."""
-    return [keyword.value for keyword in call.keywords if keyword.arg in names]
+    """Return a mode without `U`, which Python lost in 3.11."""
+    without_u = mode.replace("U", "")
+    return without_u if "r" in without_u else f"r{without_u}"
 
 
 def _is_false(node: ast.expr) -> bool:
@@ -130,18 +130,18 @@ def _is_false(node: ast.expr) -> bool:
 
 
 def _is_no_sequence(node: ast.expr) -> bool:
-    """Whether an expression is seen to be an iterator, a view or a set."""
+    """Return whether an expression is seen to be an iterator, a view or a set."""
     if isinstance(node, ast.GeneratorExp | ast.Set | ast.SetComp):
         return True
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute):
         return node.func.attr in _VIEWS and not (node.args or node.keywords)
-    return getattr(node.func, "id", "") in {*_ITERATORS, "set"}
+    return called_function(node) in {*_ITERATORS, "set"}
 
 
 def _is_float(node: ast.expr) -> bool:
-    """Whether an expression is seen to be a float."""
+    """Return whether an expression is seen to be a float."""
     if isinstance(node, ast.BinOp):
         return isinstance(node.op, ast.Div)
     return isinstance(node, ast.Constant) and isinstance(node.value, float)

@@ -24,7 +24,7 @@ class Resolution(NamedTuple):
 
     @property
     def is_removed(self) -> bool:
-        """Whether an import of the name fails, and no other name replaces it."""
+        """Return whether an import of the name fails, and no other name replaces it."""
         return not self.living and self.code not in _MAY_BE_THERE
 
     @property
@@ -35,7 +35,7 @@ class Resolution(NamedTuple):
 
 
 def hint(name: str) -> str:
-    """The way out in words for a name that nothing stands for."""
+    """Return the way out in words for a name that nothing stands for."""
     hints: dict[str, str] = table("names")["hints"]
     short = name.replace(f"{V1}.", "tf.", 1)
     prefixes = [p for p in hints if is_below(short, p)]
@@ -44,16 +44,16 @@ def hint(name: str) -> str:
 
 
 def gone(name: str) -> Resolution:
-    """The answer for a name that nothing stands for."""
+    """Return the answer for a name that nothing stands for."""
     return Resolution("GONE", hint=hint(name))
 
 
 def joined(*parts: str) -> str:
-    """A dotted name of those parts that are not empty."""
+    """Return a dotted name of those parts that are not empty."""
     return ".".join(part for part in parts if part)
 
 
 def has_estimator(rest: str, v1: bool = False) -> bool:
-    """Whether the last TensorFlow with Estimator has a name of it."""
-    place = f"{V1}.estimator" if v1 else "tf.estimator"
-    return Target("2.15").has(joined(place, rest))
+    """Return whether the last TensorFlow with Estimator has a name of it."""
+    prefix = f"{V1}.estimator" if v1 else "tf.estimator"
+    return Target("2.15").has(joined(prefix, rest))

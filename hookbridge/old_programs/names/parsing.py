@@ -7,7 +7,7 @@ import warnings
 
 
 def parsed(source: str | bytes) -> ast.Module:
-    """The tree of a source, which may have escapes that newer Pythons warn of.
+    """Return the tree of a source, which may have escapes that newer Pythons warn of.
 
     Raises:
       SyntaxError: it is no Python.

@@ -45,130 +45,134 @@ _OF_ESTIMATOR = ".python.estimator."
 
 
 def resolve_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
-    """The public name for a name in a private module of Estimator, or its place."""
+    """Return the public name for a private name of Estimator, or its place."""
     parts = name.split(".")
     classes = [i for i, part in enumerate(parts) if part[:1].isupper()]
     public = ".".join(parts[classes[0] :]) if classes else parts[-1]
     inside = name.partition(_OF_ESTIMATOR)[2]
     # The `RunConfig` of TPUs is another one, and `export` a private module.
     if "tpu" not in parts and public != "export":
-        for place in ("", "export.", "experimental."):
-            if has_estimator(f"{place}{public}"):
+        for room in ("", "export.", "experimental."):
+            if has_estimator(f"{room}{public}"):
                 v1 = "v1." if public.partition(".")[0] in OTHER_IN_V1 else ""
-                living = f"{ESTIMATOR}.{v1}{place}{public}"
-                return Resolution("ESTIMATOR_PRIVATE", living)
+                replacement = f"{ESTIMATOR}.{v1}{room}{public}"
+                return Resolution("ESTIMATOR_PRIVATE", replacement)
     if not inside:
         return Resolution("ESTIMATOR_PRIVATE", hint="the public name in `hb.estimator`")
-    living = f"{_OURS}.{inside}"
-    outcome = resolve_our_estimator(living, _OURS, target)
-    return outcome or Resolution("ESTIMATOR_PRIVATE", living)
+    replacement = f"{_OURS}.{inside}"
+    outcome = resolve_our_estimator(replacement, _OURS, target)
+    return outcome or Resolution("ESTIMATOR_PRIVATE", replacement)
 
 
 def resolve_our_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
     """None if the last release of Estimator has a name below `hb.estimator.python`."""
     there = name.replace(_OURS, "tensorflow_estimator.python.estimator", 1)
-    lost = missing(there).rest
-    return Resolution("PRIVATE_GONE", hint="your own code") if lost else None
+    absent = missing(there).rest
+    return Resolution("PRIVATE_GONE", hint="your own code") if absent else None
 
 
 def resolve_keras(name: str, prefix: str, target: Target) -> Resolution | None:
-    """The public name: that of the same module, or one that ends in the same way."""
+    """Return the public name: of the same module, or with the same ending."""
     if name in OTHERS:
         return Resolution("KERAS_PRIVATE", OTHERS[name])
     public = name.replace("tensorflow.python.keras", "tf.keras", 1)
-    place, _, last = public.rpartition(".")
+    module, _, attribute = public.rpartition(".")
     if not had_in_tf1(public):
         modules = table("public-1.15")["tf"]
-        places = [f"tf.{m}" for m in modules if last in modules[m]]
+        places = [f"tf.{m}" for m in modules if attribute in modules[m]]
         # `keras.utils.np_utils.to_categorical` is `tf.keras.utils.to_categorical`.
-        near = [p for p in places if place.startswith(p) and p != "tf."]
+        enclosing = [p for p in places if module.startswith(p) and p != "tf."]
         # A module that is public itself has no names under another one.
-        is_public = place.removeprefix("tf.") in modules
+        is_public = module.removeprefix("tf.") in modules
         # Nor has any other module a function of `backend`, which takes a tensor.
-        others = [] if is_public else [p for p in places if p in _OF_KERAS]
-        if not near and not others:
+        in_keras = [] if is_public else [p for p in places if p in _OF_KERAS]
+        if not enclosing and not in_keras:
             if _is_lost_in_keras(name, target):
                 return Resolution("PRIVATE_GONE", hint="your own code")
             way = "the public name in `tf.keras`, or `hookbridge run`"
             return Resolution("KERAS_PRIVATE", hint=way)
-        public = f"{max(near, key=len) if near else min(others, key=len)}.{last}"
+        owner = max(enclosing, key=len) if enclosing else min(in_keras, key=len)
+        public = f"{owner}.{attribute}"
     return Resolution("KERAS_PRIVATE", public)
 
 
 def places_in_keras(name: str, package: str) -> list[str]:
-    """Where `run` looks for what was below `tensorflow.python.keras`, in order.
+    """Return where `run` looks for what was below `tensorflow.python.keras`, in order.
 
     Args:
       name: the private name of a module, or of something in one.
       package: the package of Keras 2.
     """
-    rest = name.removeprefix("tensorflow.python.keras")
-    moved = [f"{package}.src.{place}" for place in moved_in_keras(rest)]
-    return [f"{package}.src{rest}", f"{package}{rest}", *moved, name]
+    suffix = name.removeprefix("tensorflow.python.keras")
+    moved = [f"{package}.src.{moved_to}" for moved_to in moved_in_keras(suffix)]
+    return [f"{package}.src{suffix}", f"{package}{suffix}", *moved, name]
 
 
 def moved_in_keras(rest: str) -> list[str]:
-    """Where modules of Keras 2 have today what was elsewhere, below its source.
+    """Return where modules of Keras 2 have today what was elsewhere, below its source.
 
     Args:
       rest: the name of a module below `keras`, with the dot before it.
     """
-    found = []
+    candidates = []
     for old, places in _MOVED_IN_KERAS.items():
         module = old.rstrip(".")
         after = rest[len(module) + 1 :]
         is_other = old != module and after.count(".") > 1
         if f"{rest}.".startswith(f".{module}.") and not is_other:
-            found += [f"{place}{after}" for place in places]
-    return found
+            candidates += [f"{new}{after}" for new in places]
+    return candidates
 
 
 def _is_lost_in_keras(name: str, target: Target) -> bool:
-    """Whether a private name of Keras is certainly in none of its places today."""
+    """Return whether a private name of Keras is certainly in none of its places."""
     is_own = compat.installed_tf_version() > compat.LAST_WITH_KERAS2
     places = places_in_keras(name, "tf_keras" if is_own else "keras")
-    return all(missing_private(place, target).rest for place in places)
+    return all(missing_private(candidate, target).rest for candidate in places)
 
 
 def resolve_private(name: str, prefix: str, target: Target) -> Resolution | None:
-    """The name itself, if the target has it or nothing is known of it."""
+    """Return the name itself, if the target has it or nothing is known of it."""
     if today := _moved(name):
         outcome = resolve_private(today, prefix, target)
         is_there = outcome is not None and outcome.code == "PRIVATE"
         return Resolution("PRIVATE_MOVED", today) if is_there else outcome
-    module, _, last = name.rpartition(".")
-    if living := _other_meaning(name, module, last, target):
-        return Resolution("V1_NAME", living)
+    module, _, attribute = name.rpartition(".")
+    if replacement := _other_meaning(name, module, attribute, target):
+        return Resolution("V1_NAME", replacement)
     return _resolve_in_place(name, target)
 
 
 def resolve_file(name: str, prefix: str, target: Target) -> Resolution | None:
     """None if a file outside of `tensorflow.python` has a name, or may have it."""
     path = name.replace("tf.", "tensorflow.", 1)
-    is_listed = any(is_below(name, one) for one in _GONE_FILES)
+    is_listed = any(is_below(name, file) for file in _GONE_FILES)
     return gone(name) if is_listed or missing_private(path, target).rest else None
 
 
 def _resolve_in_place(name: str, target: Target) -> Resolution:
-    """What becomes of a private name whose module is where it was, if it is there."""
-    lost, in_module, is_certain = missing_private(name, target)
-    last = lost if lost and in_module else name.rpartition(".")[2]
-    living = next(filter(target.has, _public_places(name, last)), "")
-    if not lost:
+    """Return what becomes of a private name whose module is where it was."""
+    absent, in_module, is_certain = missing_private(name, target)
+    attribute = absent if absent and in_module else name.rpartition(".")[2]
+    replacement = next(filter(target.has, _public_places(name, attribute)), "")
+    if not absent:
         # `run` looks among the public names, too.
-        if not is_certain and living and "." in living.removeprefix(f"{V1}."):
-            return Resolution("V1_NAME", living)
+        if not is_certain and replacement and "." in replacement.removeprefix(f"{V1}."):
+            return Resolution("V1_NAME", replacement)
         return Resolution("PRIVATE", hint="the public name")
-    if not living:
+    if not replacement:
         return Resolution("PRIVATE_GONE", hint="your own code")
     # `run` answers the names that a private module lost, not whole modules.
     if in_module:
-        return Resolution("V1_NAME", living)
-    return Resolution("PRIVATE_GONE", hint=f"`{living}`")
+        return Resolution("V1_NAME", replacement)
+    return Resolution("PRIVATE_GONE", hint=f"`{replacement}`")
 
 
 def _moved(name: str) -> str:
-    """A name in a private module that has moved, as it is today; empty for others."""
+    """Return a name in a private module that has moved, as it is today.
+
+    Empty for others.
+    """
     for old, today in MOVED.items():
         if is_below(name, old):
             return today + name[len(old) :]
@@ -176,17 +180,17 @@ def _moved(name: str) -> str:
 
 
 def _other_meaning(name: str, module: str, last: str, target: Target) -> str:
-    """What a private name is today whose place has something else, or may have."""
-    for old, living in OTHERS.items():
+    """Return what a private name is now whose old place may have another."""
+    for old, replacement in OTHERS.items():
         if is_below(name, old):
-            return living + name[len(old) :]
+            return replacement + name[len(old) :]
     layer = f"{V1}.layers.{last}"
     return layer if module in LAYERS and target.has(layer) else ""
 
 
 def _public_places(name: str, last: str) -> Iterator[str]:
-    """Where a private name may be public today, in the order in which `run` asks."""
-    for inside, place in PUBLIC.items():
+    """Yield where a private name may be public, in the order in which `run` asks."""
+    for inside, public_module in PUBLIC.items():
         if inside in name:
-            yield joined(V1, place, last)
+            yield joined(V1, public_module, last)
     yield f"{V1}.{last}"

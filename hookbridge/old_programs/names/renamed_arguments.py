@@ -6,6 +6,7 @@ import ast
 
 from hookbridge.old_programs.names import keras_arguments
 from hookbridge.old_programs.names.old_values import READING, reads_bytes
+from hookbridge.old_programs.names.syntax import called_method
 
 # Method -> its name today.
 METHODS = {
@@ -49,7 +50,9 @@ _OF_BYTES = {"sep": "", "string": "buffer"}
 
 
 def name_today(call: ast.Call, keyword: ast.keyword, function: str) -> str | None:
-    """What an argument is called today; None if it has its name, empty if it is gone.
+    """Return what an argument is called today.
+
+    None if it has its name, empty if it is gone.
 
     Args:
       call: a call of a method, or of a function of a module.
@@ -63,17 +66,17 @@ def name_today(call: ast.Call, keyword: ast.keyword, function: str) -> str | Non
         return OF_FUNCTIONS[function].get(name)
     if keras_arguments.class_of(function):
         return keras_arguments.name_today(function, keyword)
-    return ARGUMENTS.get((getattr(call.func, "attr", ""), name))
+    return ARGUMENTS.get((called_method(call), name))
 
 
 def surplus(call: ast.Call, function: str = "") -> list[ast.expr]:
-    """The arguments without a name that a method, or a function, takes no more."""
-    number = _PLACES.get(getattr(call.func, "attr", ""), len(call.args))
+    """Return the positional arguments that a function no longer takes."""
+    number = _PLACES.get(called_method(call), len(call.args))
     return [*keras_arguments.sides(call, function)[1:], *call.args[number:]]
 
 
 def is_second(call: ast.Call, keyword: ast.keyword, function: str) -> bool:
-    """Whether an argument is the shape of `reshape`, and can stand without a name.
+    """Return whether an argument is the shape of `reshape`, and needs no name.
 
     It has none that all supported versions of NumPy know.
     """
@@ -82,5 +85,5 @@ def is_second(call: ast.Call, keyword: ast.keyword, function: str) -> bool:
 
 
 def becomes_prefetch(keyword: ast.keyword) -> bool:
-    """Whether a call of `prefetch` stands for an argument that is gone."""
+    """Return whether a call of `prefetch` stands for an argument that is gone."""
     return keyword.arg == "output_buffer_size"

@@ -8,8 +8,8 @@ is for gets a branch of `resolve`, and its code a row in data/codes.json.
 
 from __future__ import annotations
 
-from hookbridge.ground.package_files import packaged
 from hookbridge.old_programs.names import contrib_names, old_keras, private_names
+from hookbridge.old_programs.names.contrib_names import Source
 from hookbridge.old_programs.names.installed_names import has
 from hookbridge.old_programs.names.lost_in_libraries import (
     is_there,
@@ -49,13 +49,13 @@ _NEVER = Resolution("MISSING", hint="TensorFlow 2.15 has no such name either")
 
 
 def resolve(name: str, target: Target) -> Resolution | None:
-    """What becomes of a canonical name; None if the target has it."""
+    """Return what becomes of a canonical name; None if the target has it."""
     root = name.partition(".")[0]
-    owner, _, last = name.rpartition(".")
+    owner, _, attribute = name.rpartition(".")
     if name in old_keras.VERSIONS:
         return old_keras.resolve(name, owner, target)
-    if owner and last.startswith("__") and last.endswith("__"):
-        return _resolve_of_module(owner, last, target)
+    if owner and attribute.startswith("__") and attribute.endswith("__"):
+        return _resolve_of_module(owner, attribute, target)
     if part := lost_part(name):
         return _resolve_lost(name, part)
     if hook := _hook_of_today(name, target):
@@ -67,7 +67,7 @@ def resolve(name: str, target: Target) -> Resolution | None:
 
 
 def _resolve_of_module(module: str, name: str, target: Target) -> Resolution | None:
-    """What becomes of a `__name__`: a module has it wherever it is."""
+    """Return what becomes of a `__name__`: a module has it wherever it is."""
     outcome = resolve(module, target)
     if outcome is None or not outcome.living:
         return outcome
@@ -75,7 +75,7 @@ def _resolve_of_module(module: str, name: str, target: Target) -> Resolution | N
 
 
 def _resolve_public(name: str, target: Target) -> Resolution | None:
-    """What becomes of a name of `tf`."""
+    """Return what becomes of a name of `tf`."""
     if target.has(name):
         return old_keras.resolve_in_tensorflow(name)
     if not name.startswith("tf.compat.") and target.has_v1(name):
@@ -86,15 +86,15 @@ def _resolve_public(name: str, target: Target) -> Resolution | None:
 
 
 def _hook_of_today(name: str, target: Target) -> str:
-    """The name in `tf.compat.v1.train` of a hook that was elsewhere, too."""
-    place, _, last = name.rpartition(".")
-    hook = f"{V1}.train.{last}"
-    is_hook = place in _OF_HOOKS and last.endswith(_HOOKS)
+    """Return the name in `tf.compat.v1.train` of a hook that was elsewhere, too."""
+    module, _, attribute = name.rpartition(".")
+    hook = f"{V1}.train.{attribute}"
+    is_hook = module in _OF_HOOKS and attribute.endswith(_HOOKS)
     return hook if is_hook and target.has(hook) else ""
 
 
 def _resolve_lost(name: str, part: str) -> Resolution | None:
-    """What stands for a name of another library, that has lost `part`.
+    """Return what stands for a name of another library, that has lost `part`.
 
     None where nothing has to be done for this Python.
     """
@@ -109,13 +109,13 @@ def _resolve_lost(name: str, part: str) -> Resolution | None:
 
 
 def is_of_no_version(name: str) -> bool:
-    """Whether neither TensorFlow 1.15 nor another known version has a name of `tf`.
+    """Return whether no known version of TensorFlow has a name of `tf`.
 
     A program of TensorFlow 1 that has such a name does not get there. The names of
     before 1.0 that have a hint, and what is below them, are no such names.
     """
-    for place in (f"{ESTIMATOR}.v1.", f"{ESTIMATOR}."):
-        name = name.replace(place, "tf.estimator.", 1)
+    for estimator in (f"{ESTIMATOR}.v1.", f"{ESTIMATOR}."):
+        name = name.replace(estimator, "tf.estimator.", 1)
     name = name.replace(f"{V1}.", "tf.", 1)
     hints = table("names")["hints"]
     if had_in_tf1(name) or any(is_below(name, old) for old in hints):
@@ -124,19 +124,19 @@ def is_of_no_version(name: str) -> bool:
 
 
 def _resolve_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
-    """The name in `hb.estimator`, or in TensorFlow where that still has Estimator."""
+    """Return the name in `hb.estimator`, or in a TensorFlow with Estimator."""
     if prefix.startswith("tf.") and target.has_estimator:
         if target.has(name):
             return None
         v1 = name.replace("tf.", f"{V1}.", 1)
         return Resolution("V1_NAME", v1) if target.has(v1) else Resolution("MISSING")
-    rest = name[len(prefix) + 1 :]
-    is_v1 = not has_estimator(rest)
-    if is_v1 and not has_estimator(rest, v1=True):
-        return gone(name) if had_in_tf1(f"tf.estimator.{rest}") else _NEVER
+    inside = name[len(prefix) + 1 :]
+    is_v1 = not has_estimator(inside)
+    if is_v1 and not has_estimator(inside, v1=True):
+        return gone(name) if had_in_tf1(f"tf.estimator.{inside}") else _NEVER
     if prefix == f"{V1}.estimator":
-        is_v1 = is_v1 or rest.partition(".")[0] in ("", *OTHER_IN_V1)
-    return Resolution("ESTIMATOR", joined(ESTIMATOR, "v1" if is_v1 else "", rest))
+        is_v1 = is_v1 or inside.partition(".")[0] in ("", *OTHER_IN_V1)
+    return Resolution("ESTIMATOR", joined(ESTIMATOR, "v1" if is_v1 else "", inside))
 
 
 def _resolve_keras_estimator(
@@ -155,41 +155,39 @@ def _resolve_contrib(name: str, prefix: str, target: Target) -> Resolution | Non
 
 
 def _contrib(path: str, target: Target) -> str:
-    """The living name of a path below `tf.contrib` that lives."""
+    """Return the living name of a path below `tf.contrib` that lives."""
     carried = joined(_CARRIED, path)
-    source = "tf_slim" if path == "slim" else contrib_names.NAMES.get(path)
+    slim = Source("tf_slim")
+    source = slim if path == "slim" else contrib_names.NAMES.get(path)
     if source is not None:
-        return _public(source, "", target) or carried
+        return _public(source, target) or carried
     area, _, files = path.partition(".python.")
-    *_, file, last = ["", *files.split(".")]
-    if in_slim := contrib_names.in_file_of_slim(area, file, last):
+    *_, file, attribute = ["", *files.split(".")]
+    if in_slim := contrib_names.in_file_of_slim(area, file, attribute):
         return in_slim
     parts = path.split(".")
-    for place in range(len(parts) - 1, 0, -1):
-        name, rest = parts[place], ".".join(parts[place + 1 :])
-        for source in contrib_names.AREAS.get(".".join(parts[:place]), ()):
-            if source.startswith("ours."):
-                *rooms, module = source.split(".")[1:]
-                own = packaged("hookbridge.contrib", "areas", *rooms, f"{module}.py")
-                if has(own, name):
+    for length in range(len(parts) - 1, 0, -1):
+        name, suffix = parts[length], ".".join(parts[length + 1 :])
+        for source in contrib_names.AREAS.get(".".join(parts[:length]), ()):
+            if source.root == "ours":
+                if has(source.file, name):
                     return carried
-            elif living := _public(source, name, target):
-                return joined(living, rest)
+            elif replacement := _public(source.below(name), target):
+                return joined(replacement, suffix)
     return carried
 
 
-def _public(source: str, name: str, target: Target) -> str:
-    """The name in a public place of today; empty if it is not certainly there."""
-    dotted = joined(source, name)
-    root, _, rest = dotted.partition(".")
+def _public(source: Source, target: Target) -> str:
+    """Return the public name of a source; empty if it is not certainly there."""
+    (root, inside), dotted = source, source.dotted
     if root == "tf" and "__" not in dotted and target.has(dotted):
         # `tf.compat.v1.X` and `tf.X` are one object in many cases: the name stays v1.
         return dotted
     if root == "tf_slim" and _resolve_slim(dotted, root, target) is None:
         return dotted
-    if root == "estimator" and has_estimator(rest, v1=True):
+    if root == "estimator" and has_estimator(inside, v1=True):
         outcome = _resolve_estimator(
-            f"{V1}.estimator.{rest}", f"{V1}.estimator", target
+            f"{V1}.estimator.{inside}", f"{V1}.estimator", target
         )
         return outcome.living if outcome is not None and outcome.living else ""
     return ""
@@ -197,8 +195,8 @@ def _public(source: str, name: str, target: Target) -> str:
 
 def _resolve_tutorials(name: str, prefix: str, target: Target) -> Resolution | None:
     if name == _MNIST or name.startswith(f"{_MNIST}."):
-        rest = name[len(_MNIST) + 1 :]
-        return Resolution("TUTORIALS", joined(_CARRIED, "learn.datasets.mnist", rest))
+        inside = name[len(_MNIST) + 1 :]
+        return Resolution("TUTORIALS", joined(_CARRIED, "learn.datasets.mnist", inside))
     if _MNIST.startswith(f"{name}."):
         return Resolution("TUTORIALS", hint="`hb.contrib.learn.datasets.mnist`")
     return gone(name)
@@ -207,8 +205,8 @@ def _resolve_tutorials(name: str, prefix: str, target: Target) -> Resolution | N
 def _resolve_slim(name: str, prefix: str, target: Target) -> Resolution | None:
     inside = name.partition(".")[2]
     if inside.removeprefix("layers.") in _SLIM_BROKEN:
-        place = "" if inside.startswith("layers.") else "slim"
-        return Resolution("SLIM_BROKEN", joined(_CARRIED, place, inside))
+        area = "" if inside.startswith("layers.") else "slim"
+        return Resolution("SLIM_BROKEN", joined(_CARRIED, area, inside))
     return (
         None
         if slim_has(name)

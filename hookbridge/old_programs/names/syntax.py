@@ -3,15 +3,62 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
+from collections.abc import Iterable
 
 
 def is_below(name: str, place: str) -> bool:
-    """Whether a dotted name is a place, or has it as its first parts."""
+    """Return whether a dotted name is a place, or has it as its first parts."""
     return f"{name}.".startswith(f"{place}.")
 
 
 def last_name(node: ast.AST) -> str:
-    """The last part of a name; empty for other expressions."""
+    """Return the last part of a name; empty for other expressions."""
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def called_method(call: ast.Call) -> str:
+    """Return the name of the method that is called; empty for a plain function."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else ""
+
+
+def called_function(node: ast.AST) -> str:
+    """Return the name of the plain function that is called; empty for all else."""
+    is_plain = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    return last_name(node.func) if is_plain and isinstance(node, ast.Call) else ""
+
+
+def keywords(call: ast.Call) -> dict[str, ast.expr]:
+    """Return the arguments of a call by their names; `**options` has an empty one."""
+    return {keyword.arg or "": keyword.value for keyword in call.keywords}
+
+
+def keyword(call: ast.Call, *names: str) -> list[ast.expr]:
+    """Return the arguments that a call gives by one of some names."""
+    return [item.value for item in call.keywords if item.arg in names]
+
+
+def text_of(node: ast.AST | None) -> str:
+    """Return the text of a constant; empty for all else."""
+    value = node.value if isinstance(node, ast.Constant) else None
+    return value if isinstance(value, str) else ""
+
+
+def times_bound(
+    nodes: Iterable[ast.AST], *, with_parameters: bool = True
+) -> Counter[str]:
+    """Count how often each name is bound.
+
+    Args:
+      nodes: the nodes of a scope, or of a file.
+      with_parameters: whether a parameter is bound once by its function.
+    """
+    times: Counter[str] = Counter()
+    for node in nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            times[node.id] += 1
+        elif with_parameters and isinstance(node, ast.arg):
+            times[node.arg] += 1
+    return times

@@ -26,17 +26,17 @@ def table(name: str) -> Any:
 
 @functools.cache
 def versions() -> tuple[str, ...]:
-    """The TensorFlow versions whose names are known, oldest first."""
+    """Return the TensorFlow versions whose names are known, oldest first."""
     files = [name.removesuffix(".json") for name in files_below(DATA, ".json")]
     names = [n.partition("-")[2] for n in files if n.startswith("tensorflow-")]
     return tuple(sorted(names, key=lambda v: [int(n) for n in v.split(".")]))
 
 
 def newest_here() -> str:
-    """The newest release, or the candidate of the next one where that is installed."""
+    """Return the newest release, or the next one's candidate if installed."""
     candidate = versions()[-1]
-    found = installed.tensorflow()
-    is_here = found is not None and candidate == ".".join(map(str, found))
+    version = installed.tensorflow()
+    is_here = version is not None and candidate == ".".join(map(str, version))
     return candidate if is_here else RELEASED
 
 
@@ -44,13 +44,13 @@ NEWEST = newest_here()
 
 
 def said(version: str) -> str:
-    """A target for a reader, who may have another TensorFlow than this one."""
+    """Return a target for a reader, who may have another TensorFlow than this one."""
     here = ".".join(map(str, installed.tensorflow() or ()))
     text = f"target TensorFlow {version}"
     if here in ("", version):
         return text
-    other = f"`--target={here}`" if here in versions() else here
-    return f"{text}; installed is {other}"
+    named = f"`--target={here}`" if here in versions() else here
+    return f"{text}; installed is {named}"
 
 
 class Target:
@@ -67,42 +67,48 @@ class Target:
         self._modules: Tables = table(f"tensorflow-{version}")
 
     def has(self, name: str) -> bool:
-        """Whether this TensorFlow has a canonical name (`tf.X`, `tf.compat.v1.X`).
+        """Return whether this TensorFlow has a canonical name, such as `tf.X`.
 
         What follows the first class or function in the name is ignored: attributes of
         classes and functions are not listed.
         """
-        rest, kind = name.partition(".")[2], "v2"
-        if is_below(rest, _V1):
-            rest, kind = rest[len(_V1) + 1 :], "v1"
-        gone: list[str] = table("names")["gone where names are not listed"]
-        if any(is_below(rest, one) for one in gone):
+        inside, kind = name.partition(".")[2], "v2"
+        if is_below(inside, _V1):
+            inside, kind = inside[len(_V1) + 1 :], "v1"
+        removed: list[str] = table("names")["gone where names are not listed"]
+        if any(is_below(inside, removed_name) for removed_name in removed):
             return False
-        return _has(self._modules[kind], rest)
+        return _has(self._modules[kind], inside)
 
     @property
     def has_estimator(self) -> bool:
-        """Whether this TensorFlow has Estimator; it has Keras 2 as `tf.keras` then."""
+        """Return whether this TensorFlow has Estimator.
+
+        It has Keras 2 as `tf.keras` then.
+        """
         return self.has("tf.estimator")
 
     @property
     def needs_summary_place(self) -> bool:
-        """Whether a `SummarySaverHook` without a place is an error, as since 2.22."""
+        """Return whether a `SummarySaverHook` without a place is an error (2.22)."""
         return versions().index(self.version) >= versions().index("2.22")
 
     def has_v1(self, name: str) -> bool:
-        """Whether this TensorFlow has `tf.X` as `tf.compat.v1.X`."""
+        """Return whether this TensorFlow has `tf.X` as `tf.compat.v1.X`."""
         return self.has(name.replace("tf.", f"tf.{_V1}.", 1))
 
 
 def _has(names: Mapping[str, list[str] | None], rest: str) -> bool:
-    """Whether a table of modules has a name; what follows a class is not listed."""
+    """Return whether a table of modules has a name.
+
+    What follows a class is not listed.
+    """
     module = ""
     for part in rest.split(".") if rest else ():
-        held = names.get(module, ())
-        if held is None:
+        members = names.get(module, ())
+        if members is None:
             return True
-        if part not in held and not part.startswith("__"):
+        if part not in members and not part.startswith("__"):
             return False
         module = f"{module}.{part}" if module else part
         if module not in names:
@@ -111,16 +117,16 @@ def _has(names: Mapping[str, list[str] | None], rest: str) -> bool:
 
 
 def had_in_tf1(name: str) -> bool:
-    """Whether TensorFlow 1.15 had a public name `tf.X`, or a name of `tf.contrib`."""
-    rest = name.removeprefix("tf.").removeprefix("compat.v1.")
-    if f"{rest}.".startswith("contrib."):
-        return _has(table("public-1.15")["contrib"], rest[len("contrib.") :])
-    return _has(table("public-1.15")["tf"], rest)
+    """Return whether TensorFlow 1.15 had a public name, or one of `tf.contrib`."""
+    inside = name.removeprefix("tf.").removeprefix("compat.v1.")
+    if f"{inside}.".startswith("contrib."):
+        return _has(table("public-1.15")["contrib"], inside[len("contrib.") :])
+    return _has(table("public-1.15")["tf"], inside)
 
 
 def slim_has(name: str) -> bool:
-    """Whether tf_slim has a name."""
-    rest = name.partition(".")[2]
+    """Return whether tf_slim has a name."""
+    inside = name.partition(".")[2]
     # The names of these packages are not listed.
-    is_package = rest.partition(".")[0] in ("nets", "data")
-    return is_package or _has(table("tf_slim-1.1"), rest)
+    is_package = inside.partition(".")[0] in ("nets", "data")
+    return is_package or _has(table("tf_slim-1.1"), inside)

@@ -42,11 +42,11 @@ class Arrays:
         self._asked: set[str] = set()
 
     def has_array(self, method: ast.Attribute) -> bool:
-        """Whether a method, such as `x.tostring`, is certainly one of an array."""
+        """Return whether a method, such as `x.tostring`, is certainly an array's."""
         return self._is_array(method.value) or self._gives_bytes(method)
 
     def _is_array(self, node: ast.expr) -> bool:
-        """Whether an expression is made from the arrays of a library."""
+        """Return whether an expression is made from the arrays of a library."""
         if isinstance(node, ast.Call):
             name = self._canonical(node.func) or ""
             if name.partition(".")[0] in _LIBRARIES or name in _READERS:
@@ -63,10 +63,10 @@ class Arrays:
         return isinstance(node, ast.Name) and self._is_name_of_array(node)
 
     def _is_name_of_array(self, node: ast.Name) -> bool:
-        """Whether a name is used as an array, or has no other value, where it is."""
+        """Return whether a name is used as an array, or only has arrays as values."""
         scope = self._scope(node)
         inside = list(ast.walk(scope))
-        if any(_is_field(one, node.id) for one in inside):
+        if any(_is_field(part, node.id) for part in inside):
             return True
         values = list(self._values(node.id, inside))
         if node.id in self._asked or not values:
@@ -80,7 +80,7 @@ class Arrays:
     def _values(
         self, name: str, inside: Sequence[ast.AST]
     ) -> Iterator[ast.expr | None]:
-        """The values that a name gets; None for one that is not seen."""
+        """Yield the values that a name gets; None for one that is not seen."""
         for node in inside:
             if isinstance(node, ast.arg) and node.arg == name:
                 yield None
@@ -89,7 +89,7 @@ class Arrays:
                 yield _value(self._parents[node])
 
     def _gives_bytes(self, method: ast.Attribute) -> bool:
-        """Whether what a method returns is taken as bytes."""
+        """Return whether what a method returns is taken as bytes."""
         call = self._parents[method]
         if self._is_taken(call):
             return True
@@ -98,15 +98,15 @@ class Arrays:
             return False
         target = parent.targets[0]
         return isinstance(target, ast.Name) and any(
-            self._is_taken(one)
-            for one in ast.walk(self._scope(method))
-            if isinstance(one, ast.Name)
-            and one.id == target.id
-            and isinstance(one.ctx, ast.Load)
+            self._is_taken(part)
+            for part in ast.walk(self._scope(method))
+            if isinstance(part, ast.Name)
+            and part.id == target.id
+            and isinstance(part.ctx, ast.Load)
         )
 
     def _is_taken(self, node: ast.AST) -> bool:
-        """Whether a call that takes bytes has an expression among its arguments."""
+        """Return whether a call that takes bytes has an expression as an argument."""
         node = self._parents[node]
         while isinstance(node, ast.List | ast.Tuple | ast.keyword):
             node = self._parents[node]
@@ -116,27 +116,27 @@ class Arrays:
         return _BYTES in name.lower()
 
     def _scope(self, node: ast.AST) -> ast.AST:
-        """The function around a node, or the module."""
+        """Return the function around a node, or the module."""
         while not isinstance(node, _Scope):
             node = self._parents[node]
         return node
 
 
 def _value(parent: ast.AST) -> ast.expr | None:
-    """What a statement gives to a name in it; None if that is not seen."""
+    """Return what a statement gives to a name in it; None if that is not seen."""
     if isinstance(parent, ast.Assign | ast.AugAssign | ast.AnnAssign):
         return parent.value
     return parent.iter if isinstance(parent, ast.For | ast.comprehension) else None
 
 
 def _is_run(function: ast.Attribute) -> bool:
-    """Whether a method is `run` of a session."""
+    """Return whether a method is `run` of a session."""
     name = last_name(function.value)
     return function.attr == "run" and "sess" in name.lower()
 
 
 def _is_field(node: ast.AST, name: str) -> bool:
-    """Whether a node is a field of a name that only arrays have."""
+    """Return whether a node is a field of a name that only arrays have."""
     return (
         isinstance(node, ast.Attribute)
         and node.attr in _FIELDS

@@ -60,15 +60,15 @@ class Scope:
         self.above = above  # the scope around it; None for a module
 
     def bind(self, name: str, dotted: str) -> None:
-        """Notes what an import gives to a name."""
+        """Note what an import gives to a name."""
         self.imported.setdefault(name, {})[dotted] = None
 
     def has(self, name: str) -> bool:
-        """Whether the scope binds a name."""
+        """Return whether the scope binds a name."""
         return name in self.imported or self.others[name] > 0
 
     def value(self, name: str) -> str | None:
-        """What an import of this scope gives to a name, if that is certain."""
+        """Return what an import of this scope gives to a name, if that is certain."""
         names = list(self.imported.get(name, ()))
         # `try: import tensorflow.compat.v1 as tf` and its fallback.
         for prefixes in (("tensorflow.compat.v1",), _FOLLOWED):
@@ -117,7 +117,7 @@ class Names:
         self.written: frozenset[str] = frozenset(written)
 
     def _walk(self, node: ast.AST, scope: Scope) -> None:
-        """Notes what each statement below a node binds, and the scope of each name."""
+        """Note what each statement below a node binds, and the scope of each name."""
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.Name):
                 self._roots[child] = scope
@@ -129,7 +129,7 @@ class Names:
                 self._walk(child, scope)
 
     def _bind(self, child: ast.AST, scope: Scope) -> None:
-        """Notes what a statement binds, and what is below it."""
+        """Note what a statement binds, and what is below it."""
         inner = scope
         if isinstance(child, ast.Import | ast.ImportFrom):
             self._import(child, scope)
@@ -145,7 +145,7 @@ class Names:
         self._in_try = before
 
     def _import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
-        """Notes what an import binds, and the modules whose names it stars."""
+        """Note what an import binds, and the modules whose names it stars."""
         for _, alias, bound, full in imports(node):
             if isinstance(node, ast.Import):
                 scope.bind(bound, full if alias.asname else bound)
@@ -159,7 +159,7 @@ class Names:
                 scope.bind(bound, f"{module}.{alias.name}")
 
     def _assign(self, node: ast.Assign, scope: Scope) -> None:
-        """Notes `tf = importlib.import_module("tensorflow")`."""
+        """Note `tf = importlib.import_module("tensorflow")`."""
         root, parts = _parts(node.value)
         module = loaded(root)
         for target in node.targets if module else ():
@@ -169,7 +169,7 @@ class Names:
                     self.aliases.add(target.id)
 
     def add_aliases(self) -> None:
-        """Notes `estimator = tf.estimator` and `v1 = tf.compat.v1`, at module level."""
+        """Note `estimator = tf.estimator` and `v1 = tf.compat.v1`, at module level."""
         for statement in self._statements:
             if (
                 isinstance(statement, ast.Assign)
@@ -185,28 +185,39 @@ class Names:
                     self.aliases.add(name)
 
     def binds(self, name: str) -> bool:
-        """Whether the module binds a name itself, at its top level."""
+        """Return whether the module binds a name itself, at its top level."""
         return self._top.has(name)
 
     def imported_names(self) -> set[str]:
-        """The dotted names that the imports at its top level bind."""
-        return {dotted for held in self._top.imported.values() for dotted in held}
+        """Return the dotted names that the imports at its top level bind."""
+        return {
+            dotted
+            for dotted_names in self._top.imported.values()
+            for dotted in dotted_names
+        }
+
+    def may_be_module(self, node: ast.Name) -> bool:
+        """Return whether a name is imported, or bound nowhere around the place."""
+        scope: Scope | None = self._roots.get(node)
+        while scope is not None and not scope.has(node.id):
+            scope = scope.above
+        return scope is None or node.id in scope.imported
 
     @functools.cached_property
     def free(self) -> frozenset[str]:
         """The names that the module reads, and binds nowhere around the place."""
-        found: set[str] = set()
+        names: set[str] = set()
         for node, scope in self._roots.items():
-            if node.id not in found and isinstance(node.ctx, ast.Load):
+            if node.id not in names and isinstance(node.ctx, ast.Load):
                 inner: Scope | None = scope
                 while inner is not None and not inner.has(node.id):
                     inner = inner.above
                 if inner is None:
-                    found.add(node.id)
-        return frozenset(found)
+                    names.add(node.id)
+        return frozenset(names)
 
     def through_program(self, node: ast.AST) -> str | None:
-        """The dotted name of an expression as imported, or None.
+        """Return the dotted name of an expression as imported, or None.
 
         What it has from another module of the program is what it is there.
         """
@@ -214,7 +225,7 @@ class Names:
         return dotted and self._followed(dotted) if self.through else dotted
 
     def by_imports(self, node: ast.AST) -> str | None:
-        """The dotted name of an expression as the imports of this file say it."""
+        """Return the dotted name of an expression by the imports of this file."""
         first, parts = _parts(node)
         root = self._meant(first) if isinstance(first, ast.Name) else loaded(first)
         if not root:
@@ -222,7 +233,7 @@ class Names:
         return ".".join([root, *parts])
 
     def _followed(self, dotted: str) -> str:
-        """A name that another module of the program has, as what it is there."""
+        """Return a name that another module of the program has, as what it is there."""
         parts = dotted.split(".")
         for end in range(len(parts), 1, -1):
             value = self.through.get(".".join(parts[:end]))
@@ -231,7 +242,7 @@ class Names:
         return dotted
 
     def _meant(self, node: ast.Name) -> str | None:
-        """What a name is given by an import, if that is certain."""
+        """Return what a name is given by an import, if that is certain."""
         scope = self._roots.get(node)
         while scope is not None and scope is not self._top:
             if node.id in scope.imported:
@@ -242,13 +253,13 @@ class Names:
         return self.bound.get(node.id)
 
     def canonical(self, node: ast.AST) -> str | None:
-        """The canonical dotted name of an expression, or None."""
+        """Return the canonical dotted name of an expression, or None."""
         raw = self.through_program(node)
         return None if raw is None else canonical(raw)
 
 
 def _parts(node: ast.AST) -> tuple[ast.AST, list[str]]:
-    """What a dotted name begins with, and the attributes after it."""
+    """Return what a dotted name begins with, and the attributes after it."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.insert(0, node.attr)

@@ -38,7 +38,7 @@ class Comment(NamedTuple):
 
 
 def comments_in(text: str) -> Iterator[Comment]:
-    """Yields the comments of a text that Python can parse.
+    """Yield the comments of a text that Python can parse.
 
     Raises:
       ValueError: Python's `tokenize` cannot read it.
@@ -57,21 +57,21 @@ def comments_in(text: str) -> Iterator[Comment]:
 
 
 def is_mark(comment: str) -> bool:
-    """Whether a comment speaks to a linter or a type checker."""
+    """Return whether a comment speaks to a linter or a type checker."""
     return bool(_MARK.search(comment))
 
 
 def has_mark(node: ast.stmt, comments: Sequence[Comment]) -> bool:
-    """Whether a linter is told that a statement is as it has to be.
+    """Return whether a linter is told that a statement is as it has to be.
 
     Args:
       node: the statement.
       comments: those of its file.
     """
-    last = node.end_lineno or node.lineno
+    end = node.end_lineno or node.lineno
     is_off = False
     for comment in comments:
-        if comment.line > last:
+        if comment.line > end:
             break
         if _WHOLE_FILE.search(comment.text):
             return True

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hookbridge.old_programs.names.syntax import called_function, last_name, times_bound
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import canonical
 
@@ -42,9 +42,9 @@ _METHODS = frozenset({"split", "startswith", "strip", "rstrip"})
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """The numbers of a version, as far as they lead it."""
-    found = re.match(r"\d+(?:\.\d+)*", version)
-    return tuple(map(int, found[0].split("."))) if found else ()
+    """Return the numbers of a version, as far as they lead it."""
+    match = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(map(int, match[0].split("."))) if match else ()
 
 
 # What functions of one argument make, by their last names: those of Python, and those
@@ -76,12 +76,7 @@ class Conditions:
         self._values: dict[str, ast.expr] = {}
         # The names whose values ask for a version.
         self._asking: set[str] = set()
-        stores = Counter(
-            node.id
-            for node in nodes
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        )
-        stores.update(node.arg for node in nodes if isinstance(node, ast.arg))
+        stores = times_bound(nodes)
         for node in nodes:
             if isinstance(node, ast.Assign) and len(node.targets) == 1:
                 target = node.targets[0]
@@ -94,21 +89,23 @@ class Conditions:
                         self._values[target.id] = node.value
 
     def asks(self, test: ast.expr) -> bool:
-        """Whether an expression asks for a name of a module, or for a version."""
+        """Return whether an expression asks for a module's name, or for a version."""
         nodes = list(ast.walk(test))
-        calls = {getattr(n.func, "id", "") for n in nodes if isinstance(n, ast.Call)}
+        calls = set(map(called_function, nodes))
         attributes = {n.attr for n in nodes if isinstance(n, ast.Attribute)}
         names = {n.id for n in nodes if isinstance(n, ast.Name)}
         is_of_version = (attributes | names) & _VERSIONS or names & self._asking
         return bool(calls & {"hasattr", "dir"} or is_of_version)
 
     def outcome(self, test: ast.expr, tensorflow: str = "") -> bool | None:
-        """What a condition comes to under all versions; None if that is not known.
+        """Return what a condition comes to under all versions.
+
+        None if that is not known.
 
         `tensorflow` is the only version of TensorFlow that counts, if it is given.
         """
         try:
-            found = {
+            outcomes = {
                 bool(_Reading(self, python, tensorflow or version).value(test))
                 for python, version in _ENDS
             }
@@ -120,10 +117,10 @@ class Conditions:
             RecursionError,
         ):
             return None
-        return found.pop() if len(found) == 1 else None
+        return outcomes.pop() if len(outcomes) == 1 else None
 
     def known(self, python: str, tensorflow: str, node: ast.AST) -> Any:
-        """What a name of Python's or TensorFlow's version is, or another value."""
+        """Return what a name of a version of Python or TensorFlow is, or a value."""
         values: dict[str, Any] = {
             "sys.version": python,
             "sys.version_info": _numbers(python),
@@ -153,7 +150,7 @@ class _Reading:
         self._versions = (python, tensorflow)
 
     def value(self, node: ast.AST) -> Any:
-        """The value of an expression.
+        """Return the value of an expression.
 
         Only what conditions about versions are made of is known: constants, versions,
         their parts, numbers and texts of them, comparisons, `and`, `or` and `not`.
@@ -173,8 +170,8 @@ class _Reading:
         if isinstance(node, ast.Call):
             return self._called(node)
         if isinstance(node, ast.Name | ast.Attribute):
-            found = self._conditions.known(*self._versions, node)
-            return self.value(found) if isinstance(found, ast.AST) else found
+            known = self._conditions.known(*self._versions, node)
+            return self.value(known) if isinstance(known, ast.AST) else known
         raise UnknownConditionError
 
     def _either(self, node: ast.BoolOp) -> bool:
@@ -208,14 +205,14 @@ class _Reading:
         return self.value(node)
 
     def _called(self, node: ast.Call) -> Any:
-        """What a function makes of a version: a number, a text, or its parts."""
+        """Return what a function makes of a version: a number, a text, or its parts."""
         if node.keywords:
             raise UnknownConditionError
         function, arguments = node.func, node.args
-        name = getattr(function, "id", None) or getattr(function, "attr", "")
+        name = last_name(function)
         if name in _CONVERSIONS and len(arguments) == 1:
             return _CONVERSIONS[name](self.value(arguments[0]))
-        if name == "map" and [ast.unparse(one) for one in arguments[:1]] == ["int"]:
+        if name == "map" and [ast.unparse(a) for a in arguments[:1]] == ["int"]:
             return tuple(int(part) for part in self.value(arguments[1]))
         if name in ("python_version", "python_version_tuple") and not arguments:
             return self.value(function)

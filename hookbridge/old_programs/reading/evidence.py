@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from hookbridge.old_programs.names.lost_in_libraries import lost_part
 from hookbridge.old_programs.names.private_names import FILES
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.syntax import is_below
@@ -43,7 +42,7 @@ _LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
 
 
 def _names(key: str, prefixes: Sequence[str] = ("tf.", "tf.compat.v1.")) -> set[str]:
-    """The names of a list, in each of the places that have them."""
+    """Return the names of a list, in each of the places that have them."""
     names: list[str] = table("names")[key]
     return {f"{prefix}{name}" for prefix in prefixes for name in names}
 
@@ -87,8 +86,8 @@ class Use(NamedTuple):
     place: str = ""  # how a user finds the line, if it is one of a notebook
 
     def __str__(self) -> str:
-        place = self.place or (f":{self.line}" if self.line else "")
-        return f"{self.name} in {os.path.basename(self.file)}{place}"
+        where = self.place or (f":{self.line}" if self.line else "")
+        return f"{self.name} in {os.path.basename(self.file)}{where}"
 
 
 @dataclass(frozen=True)
@@ -116,14 +115,12 @@ class Evidence:
     keras_choice: Use | None = None  # the program's own choice of its Keras
     # The names of TensorFlow that it assigns to.
     written: frozenset[str] = frozenset()
-    # The names that it uses and that another library has no more.
-    lost: frozenset[str] = frozenset()
 
 
 def examine(
     file: str, nodes: Sequence[ast.AST], names: Names, guarded: Collection[int]
 ) -> Evidence:
-    """The evidence of one file."""
+    """Return the evidence of one file."""
     first_uses: dict[str, Use] = {}
     signs = _signs(nodes, names, guarded)
     for kind, name, line in sorted(signs, key=lambda sign: sign[2]):
@@ -133,8 +130,7 @@ def examine(
     # A rewrite of this file may make `tf.compat.v1.X` of `tf.X`: both are the same.
     short = {canonical(n).replace("tf.compat.v1.", "tf.", 1) for n in names.written}
     written = frozenset({*short, *map(as_v1, short)})
-    lost = {lost_part(name) for _, name in uses(nodes, names)} - {""}
-    return Evidence(**first_uses, written=written, lost=frozenset(lost))
+    return Evidence(**first_uses, written=written)
 
 
 def _signs(
@@ -159,8 +155,8 @@ def _signs(
 def _examine_nodes(
     nodes: Sequence[ast.AST], names: Names, target: Target
 ) -> Iterator[_Sign]:
-    """What imports, names, calls and constants show, one node at a time."""
-    given = names.given
+    """Yield what imports, names, calls and constants show, one node at a time."""
+    starred = names.given
     for node in nodes:
         if isinstance(node, ast.Attribute):
             yield from _examine_attribute(node, names, target)
@@ -171,23 +167,23 @@ def _examine_nodes(
         elif isinstance(node, ast.Constant):
             if node.value == _LEGACY_KERAS:
                 yield "keras_choice", _LEGACY_KERAS, node.lineno
-        elif given and isinstance(node, ast.Name):
-            name = names.canonical(node) if node.id in given else None
+        elif starred and isinstance(node, ast.Name):
+            name = names.canonical(node) if node.id in starred else None
             if name is not None:
                 yield from _examine_name(name, node.lineno, target)
         elif type(node) in STATEMENTS:
-            for one in imports(node):
-                yield from _examine_import(one.full, one.node.lineno, target)
+            for imported in imports(node):
+                yield from _examine_import(imported.full, imported.node.lineno, target)
 
 
 def _examine_call(node: ast.Call, names: Names, target: Target) -> Iterator[_Sign]:
-    """What a call shows: by the arguments of Keras, or by what it imports."""
+    """Yield what a call shows: by the arguments of Keras, or by what it imports."""
     yield from keras_signs.of_call(node, names.canonical(node.func) or "")
     yield from _examine_import(loaded(node), node.lineno, target)
 
 
 def _examine_import(full: str, line: int, target: Target) -> Iterator[_Sign]:
-    """What the import of a name shows."""
+    """Yield what the import of a name shows."""
     if full.partition(".")[0] in TENSORFLOW:
         yield "tensorflow", full, line
         yield from _examine_name(canonical(full), line, target)
@@ -196,7 +192,7 @@ def _examine_import(full: str, line: int, target: Target) -> Iterator[_Sign]:
 def _examine_attribute(
     node: ast.Attribute, names: Names, target: Target
 ) -> Iterator[_Sign]:
-    """What a dotted name shows, or a method of whatever it is called on."""
+    """Yield what a dotted name shows, or a method of whatever it is called on."""
     full = names.canonical(node)
     if node.attr in keras_signs.METHODS:
         yield "keras2_method", f".{node.attr}()", node.lineno
@@ -211,7 +207,7 @@ def _examine_attribute(
 
 
 def _examine_name(name: str, line: int, target: Target) -> Iterator[_Sign]:
-    """What a name of TensorFlow, or of a package that brings it, shows by itself."""
+    """Yield what a name of TensorFlow, or of a package with it, shows by itself."""
     for kind, beginnings in _PARTS.items():
         if name.startswith(beginnings):
             yield kind, name, line
@@ -227,7 +223,7 @@ def _examine_name(name: str, line: int, target: Target) -> Iterator[_Sign]:
 
 
 def _needing_v1(nodes: Sequence[ast.AST], names: Names) -> Iterator[_Sign]:
-    """The calls that need the v1 behaviour of TensorFlow."""
+    """Yield the calls that need the v1 behaviour of TensorFlow."""
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     called = [(call, names.canonical(call.func) or "") for call in calls]
     all_names = {name for _, name in called}
@@ -242,7 +238,7 @@ def _needing_v1(nodes: Sequence[ast.AST], names: Names) -> Iterator[_Sign]:
 
 
 def _in_functions(nodes: Sequence[ast.AST]) -> set[int]:
-    """The ids of the nodes inside functions, except inside a program's `main`."""
+    """Return the ids of the nodes in functions other than a program's `main`."""
     is_program = any(getattr(node, "value", "") == "__main__" for node in nodes)
     return {
         id(inner)
@@ -254,7 +250,7 @@ def _in_functions(nodes: Sequence[ast.AST]) -> set[int]:
 
 
 def _is_dimension(node: ast.expr) -> bool:
-    """Whether it is `x.shape[i]` or `x.get_shape()[i]`: a `Dimension` in TF1."""
+    """Return whether it is `x.shape[i]` or `x.get_shape()[i]`: a `Dimension` in TF1."""
     if not isinstance(node, ast.Subscript):
         return False
     shape = node.value

@@ -27,7 +27,7 @@ _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 
 def catches(handler: ast.ExceptHandler, errors: frozenset[str]) -> bool:
-    """Whether a handler names one of some errors, or any error at all."""
+    """Return whether a handler names one of some errors, or any error at all."""
     if handler.type is None:
         return True
     named = {
@@ -41,7 +41,7 @@ def catches(handler: ast.ExceptHandler, errors: frozenset[str]) -> bool:
 def guarded(
     nodes: Sequence[ast.AST], conditions: Conditions, is_dead: IsDead
 ) -> frozenset[int]:
-    """The ids of the nodes that do not run, or that the program has another way for.
+    """Return the ids of nodes that do not run, or have another way in the program.
 
     `is_dead` tells whether a part of the program has a name or a module that is gone.
     """
@@ -57,7 +57,7 @@ def guarded(
 def _guarded_parts(
     node: ast.AST, conditions: Conditions, is_dead: IsDead
 ) -> Iterator[ast.AST]:
-    """The parts below a node that may be left out."""
+    """Yield the parts below a node that may be left out."""
     if isinstance(node, ast.Try):
         yield from _read_try(node, is_dead)
     elif isinstance(node, ast.If | ast.IfExp):
@@ -70,7 +70,10 @@ def _guarded_parts(
 
 
 def _not_taken(node: ast.If | ast.IfExp, conditions: Conditions) -> list[ast.AST]:
-    """The branch that is never taken; both, if only the program's run tells which."""
+    """Return the branch that is never taken.
+
+    Both, if only the program's run tells which.
+    """
     body = node.body if isinstance(node, ast.If) else [node.body]
     orelse = node.orelse if isinstance(node, ast.If) else [node.orelse]
     outcome = conditions.outcome(node.test)
@@ -80,7 +83,7 @@ def _not_taken(node: ast.If | ast.IfExp, conditions: Conditions) -> list[ast.AST
 
 
 def _not_reached(node: ast.BoolOp, conditions: Conditions) -> list[ast.expr]:
-    """What stands behind a part that decides, or may: `hasattr(a, "b") and a.b`."""
+    """Return what follows a part that may decide: `hasattr(a, "b") and a.b`."""
     enough = isinstance(node.op, ast.Or)
     for number, part in enumerate(node.values, 1):
         outcome = conditions.outcome(part)
@@ -92,7 +95,7 @@ def _not_reached(node: ast.BoolOp, conditions: Conditions) -> list[ast.expr]:
 def _behind_the_end(
     statements: Sequence[ast.stmt], conditions: Conditions
 ) -> Sequence[ast.stmt]:
-    """What stands behind a branch that is always taken and leaves the block."""
+    """Return what stands behind a branch that is always taken and leaves the block."""
     for number, statement in enumerate(statements, 1):
         if isinstance(statement, ast.If):
             outcome = conditions.outcome(statement.test)
@@ -103,7 +106,7 @@ def _behind_the_end(
 
 
 def _read_try(node: ast.Try, is_dead: IsDead) -> Iterator[ast.AST]:
-    """The guarded statements of a `try`, and those of handlers that never run."""
+    """Yield the guarded statements of a `try`, and those of handlers that never run."""
     errors = OF_IMPORTS | {_NO_NAME}
     of_names = tries_names(node)
     has_import = any(catches(handler, errors) for handler in node.handlers)
@@ -121,7 +124,7 @@ def _read_try(node: ast.Try, is_dead: IsDead) -> Iterator[ast.AST]:
 
 
 def tries_names(node: ast.Try) -> bool:
-    """Whether a program is prepared for each name in a `try` that is not there.
+    """Return whether a program is prepared for each name in a `try` that is not there.
 
     A handler says so, or nothing but a missing name can fail there.
     """
@@ -132,7 +135,7 @@ def tries_names(node: ast.Try) -> bool:
 
 
 def _only_names(statement: ast.stmt) -> bool:
-    """Whether a statement imports, or gives another name to what has one."""
+    """Return whether a statement imports, or gives another name to what has one."""
     if isinstance(statement, ast.Import | ast.ImportFrom | ast.Pass):
         return True
     return isinstance(statement, ast.Assign) and all(
@@ -142,7 +145,7 @@ def _only_names(statement: ast.stmt) -> bool:
 
 
 def _imports(statement: ast.stmt) -> bool:
-    """Whether a statement imports a module, be it by a call."""
+    """Return whether a statement imports a module, be it by a call."""
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return True
     is_plain = isinstance(statement, ast.Assign | ast.Expr)
@@ -150,7 +153,7 @@ def _imports(statement: ast.stmt) -> bool:
 
 
 def _catches_only(handler: ast.ExceptHandler, errors: frozenset[str]) -> bool:
-    """Whether a handler names some errors, and no others."""
+    """Return whether a handler names some errors, and no others."""
     if handler.type is None:
         return False
     named = {

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from hookbridge.old_programs.names import contrib_names
+from hookbridge.old_programs.names.syntax import keywords, last_name, text_of
 
 # Nested copies of the same module, as `tf.compat.v1.compat.v1`: the last one counts.
 _COPIES = re.compile(r"^(compat\.v[12]\.)+(?=compat\.v[12](\.|$))")
@@ -23,17 +24,17 @@ def canonical(dotted: str) -> str:
     `tensorflow` and `tensorflow.compat.v2` become `tf`, `tensorflow.contrib` becomes
     `tf.contrib`; `tensorflow.python`, `tensorflow.core` and other packages stay.
     """
-    root, _, rest = dotted.partition(".")
-    if root != "tensorflow" or f"{rest}.".startswith(("python.", "core.")):
+    root, _, inside = dotted.partition(".")
+    if root != "tensorflow" or f"{inside}.".startswith(("python.", "core.")):
         return dotted
-    rest = _COPIES.sub("", rest)
-    if rest.startswith("compat.v1.contrib"):
-        rest = rest[len("compat.v1.") :]  # `tf.contrib`, where `tf` is now v1
-    if rest == "compat.v2" or rest.startswith("compat.v2."):
-        rest = rest[len("compat.v2.") :]
-    if rest.startswith("contrib.") and ".python." in rest:
-        rest = _public_contrib(rest)
-    return f"tf.{rest}" if rest else "tf"
+    inside = _COPIES.sub("", inside)
+    if inside.startswith("compat.v1.contrib"):
+        inside = inside[len("compat.v1.") :]  # `tf.contrib`, where `tf` is now v1
+    if inside == "compat.v2" or inside.startswith("compat.v2."):
+        inside = inside[len("compat.v2.") :]
+    if inside.startswith("contrib.") and ".python." in inside:
+        inside = _public_contrib(inside)
+    return f"tf.{inside}" if inside else "tf"
 
 
 def _public_contrib(rest: str) -> str:
@@ -50,22 +51,22 @@ def _public_contrib(rest: str) -> str:
         return rest
     first = classes[0]
     area = package.removeprefix("contrib.")
-    near = f"{area}.{parts[first - 1]}" if first else area
-    if parts[first] in contrib_names.names().get(near, ()):
-        return f"contrib.{near}.{'.'.join(parts[first:])}"
+    parent = f"{area}.{parts[first - 1]}" if first else area
+    if parts[first] in contrib_names.names().get(parent, ()):
+        return f"contrib.{parent}.{'.'.join(parts[first:])}"
     return f"{package}.{'.'.join(parts[first:])}"
 
 
 def as_v1(name: str) -> str:
-    """A name of `tf` as the name of `tf.compat.v1`; other names unchanged."""
-    root, _, rest = name.partition(".")
-    if root != "tf" or rest.partition(".")[0] in ("compat", "contrib", "examples"):
+    """Return a name of `tf` as the name of `tf.compat.v1`; other names unchanged."""
+    root, _, inside = name.partition(".")
+    if root != "tf" or inside.partition(".")[0] in ("compat", "contrib", "examples"):
         return name
-    return f"{_V1}.{rest}" if rest else _V1
+    return f"{_V1}.{inside}" if inside else _V1
 
 
 def module_name(base: str | None, level: int, package: Sequence[str]) -> str:
-    """The absolute name of `..base`, of that level, in a package with these parts."""
+    """Return the absolute name of `..base` in a package with these parts."""
     above = list(package[: len(package) - level + 1]) if level else []
     return ".".join([*above, *(base.split(".") if base else [])])
 
@@ -100,28 +101,24 @@ def all_imports(nodes: Iterable[ast.AST]) -> Iterator[Import]:
 
 
 def loaded(node: ast.AST) -> str:
-    """What `import_module("a.b")` or `__import__("a")` gives; empty for other nodes.
+    """Return what `import_module("a.b")` or `__import__("a")` gives.
+
+    Empty for other nodes.
 
     The name has to be in the text. `__import__("a.b")` gives `a`, as in Python.
     """
     if not isinstance(node, ast.Call):
         return ""
-    function = getattr(node.func, "attr", None) or getattr(node.func, "id", "")
+    function = last_name(node.func)
     if function not in _LOADERS:
         return ""
-    keywords = {one.arg: one.value for one in node.keywords}
-    name = _text(node.args[0] if node.args else keywords.get("name"))
+    named = keywords(node)
+    name = text_of(node.args[0] if node.args else named.get("name"))
     if function == "__import__":
-        has_list = "fromlist" in keywords or len(node.args) > 3
+        has_list = "fromlist" in named or len(node.args) > 3
         return name if has_list else name.partition(".")[0]
     level = len(name) - len(name.lstrip("."))
-    package = _text(node.args[1] if len(node.args) > 1 else keywords.get("package"))
+    package = text_of(node.args[1] if len(node.args) > 1 else named.get("package"))
     if not level:
         return name
     return module_name(name[level:], level, package.split(".")) if package else ""
-
-
-def _text(node: ast.expr | None) -> str:
-    """The text of a constant; empty for all else."""
-    value = node.value if isinstance(node, ast.Constant) else None
-    return value if isinstance(value, str) else ""

@@ -17,7 +17,7 @@ from hookbridge.old_programs.reading.modules import Module
 
 
 def folders_above(file: str, tops: Collection[str] = ()) -> list[str]:
-    """The folders in which a file's own modules may be: its own, then those above it.
+    """Return the folders in which a file's own modules may be, its own first.
 
     `tops` are real paths of folders that hold whole programs. A folder above is taken
     if it is not above these, or if the folder below it is a package.
@@ -33,14 +33,14 @@ def folders_above(file: str, tops: Collection[str] = ()) -> list[str]:
 
 
 def imported(module: Module, roots: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The dotted name and file of each import; `roots` are searched in order."""
+    """Yield the dotted name and file of each import; `roots` are searched in order."""
     folder = os.path.dirname(os.path.abspath(module.file))
     calls = (node for node in module.nodes if isinstance(node, ast.Call))
     for name in filter(None, map(loaded, calls)):
         yield from _files(name.split("."), roots)
-    for one in all_imports(module.nodes):
-        level = getattr(one.node, "level", 0)
-        parts = [part for part in one.full.split(".") if part]
+    for imported_name in all_imports(module.nodes):
+        level = getattr(imported_name.node, "level", 0)
+        parts = [part for part in imported_name.full.split(".") if part]
         if not level:
             yield from _files(parts, roots)
             continue
@@ -54,20 +54,20 @@ def imported(module: Module, roots: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _files(parts: list[str], roots: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The files of the packages in a dotted name, and the file of its last part."""
+    """Yield the files of the packages in a dotted name, and of its last part."""
     if parts[:1] == ["hookbridge"]:
         return  # a library, even if `roots` has a checkout of it
     for root in roots:
-        place, files = root, []
+        path, files = root, []
         for number, part in enumerate(parts, 1):
-            place = os.path.join(place, part)
+            path = os.path.join(path, part)
             name = ".".join(parts[:number])
-            if os.path.isfile(package := os.path.join(place, "__init__.py")):
+            if os.path.isfile(package := os.path.join(path, "__init__.py")):
                 files.append((name, package))
-            elif os.path.isfile(f"{place}.py"):
-                files.append((name, f"{place}.py"))
+            elif os.path.isfile(f"{path}.py"):
+                files.append((name, f"{path}.py"))
                 break
-            elif not os.path.isdir(place):
+            elif not os.path.isdir(path):
                 break
         if files:
             yield from files
@@ -75,12 +75,14 @@ def _files(parts: list[str], roots: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def know(module: Module, own: Mapping[str, Module]) -> None:
-    """Lets a module's names know those of the modules that it imports."""
-    module.names.own = {dotted: other.names for dotted, other in own.items()}
+    """Let a module's names know those of the modules that it imports."""
+    module.names.own = {
+        dotted: imported_module.names for dotted, imported_module in own.items()
+    }
 
 
 def link(module: Module, own: Mapping[str, Module]) -> bool:
-    """Gives a module the names that it imports from other modules of its program.
+    """Give a module the names that it imports from other modules of its program.
 
     `from layers import *` and `from layers import tf as t` bind what `layers` binds.
     """
@@ -99,45 +101,45 @@ def link(module: Module, own: Mapping[str, Module]) -> bool:
 
 
 def _take_starred(names: Names) -> None:
-    """Binds what other modules of the program bind that this one stars."""
-    for other in filter(None, map(names.own.get, names.starred)):
-        for name, dotted in other.bound.items():
-            is_given = name in other.given
+    """Bind what other modules of the program bind that this one stars."""
+    for starred_names in filter(None, map(names.own.get, names.starred)):
+        for name, dotted in starred_names.bound.items():
+            is_given = name in starred_names.given
             if not (is_given or name.startswith("_") or name in names.bound_here):
                 names.bound[name] = dotted
 
 
 def _take_imported(names: Names) -> None:
-    """Follows names that it imports from other modules of the program."""
+    """Follow names that it imports from other modules of the program."""
     for name, dotted in list(names.bound.items()):
-        place, _, last = dotted.rpartition(".")
-        source = None if dotted in names.own else names.own.get(place)
+        module, _, attribute = dotted.rpartition(".")
+        source = None if dotted in names.own else names.own.get(module)
         if source is None:
             continue
-        if last in source.bound and last not in source.given:
-            names.bound[name] = source.bound[last]
+        if attribute in source.bound and attribute not in source.given:
+            names.bound[name] = source.bound[attribute]
             names.handed_on.add(name)
-        elif given := _starred_in(source, last):
-            names.bound[name] = given.dotted
-            names.given[name] = given._replace(star="")
+        elif from_star := _starred_in(source, attribute):
+            names.bound[name] = from_star.dotted
+            names.given[name] = from_star._replace(star="")
 
 
 def _starred_in(source: Names, name: str) -> Given | None:
-    """What starred imports of another module give to a name that it does not bind."""
+    """Return where another module's stars have a name that it does not bind."""
     return None if source.binds(name) else starred.giver(source, name)
 
 
 def _through(module: Module) -> Iterator[tuple[str, str]]:
-    """What attributes of other modules of its program are: `common.tf`."""
+    """Yield what attributes of other modules of its program are: `common.tf`."""
     names = module.names
     for node in module.nodes if names.own else ():
         if not isinstance(node, ast.Attribute):
             continue
-        place = names.by_imports(node.value)
-        source = None if place is None else names.own.get(place)
-        if source is None or f"{place}.{node.attr}" in names.own:
+        owner = names.by_imports(node.value)
+        source = None if owner is None else names.own.get(owner)
+        if source is None or f"{owner}.{node.attr}" in names.own:
             continue
         if node.attr in source.bound:
-            yield f"{place}.{node.attr}", source.bound[node.attr]
-        elif given := _starred_in(source, node.attr):
-            yield f"{place}.{node.attr}", given.dotted
+            yield f"{owner}.{node.attr}", source.bound[node.attr]
+        elif from_star := _starred_in(source, node.attr):
+            yield f"{owner}.{node.attr}", from_star.dotted

@@ -33,17 +33,17 @@ _EXTENSIONS = frozenset({"autoreload", "storemagic"})
 
 
 def with_lines(text: str, lines: Sequence[str]) -> str:
-    """A text with the lines themselves, in place of their names."""
+    """Return a text with the lines themselves, in place of their names."""
     return _MARK.sub(lambda match: lines[int(match[1])], text)
 
 
 def has_lines(text: str) -> bool:
-    """Whether names of IPython's lines stand in a text."""
+    """Return whether names of IPython's lines stand in a text."""
     return _MARK.search(text) is not None
 
 
 def old_pins(text: str, lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """The rows of a text, from 1 on, whose lines ask for TensorFlow 1, and how."""
+    """Yield the rows of a text, from 1 on, that ask for TensorFlow 1, and how."""
     for number, row in enumerate(text.split("\n"), 1):
         for mark in _MARK.finditer(row):
             line = lines[int(mark[1])]
@@ -52,21 +52,21 @@ def old_pins(text: str, lines: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 
 def packages(lines: Sequence[str]) -> Iterator[str]:
-    """The packages that lines import: `%matplotlib inline` imports Matplotlib."""
+    """Yield the packages that lines import: `%matplotlib inline` imports Matplotlib."""
     for line in lines:
-        if (found := _IMPORTING.match(line)) and found["name"] not in _EXTENSIONS:
-            yield found["name"] or "matplotlib"
+        if (match := _IMPORTING.match(line)) and match["name"] not in _EXTENSIONS:
+            yield match["name"] or "matplotlib"
 
 
 def plain(code: str) -> str:
-    """A cell's code with plain line ends, and without an indent that IPython drops."""
+    """Return a cell's code with plain line ends, without IPython's indent."""
     code = code.replace("\r\n", "\n")
     indent = re.match(r"[ \t]*", code)
     return re.sub(f"^{indent[0]}", "", code, flags=re.M) if indent else code
 
 
 def as_python(code: str, lines: list[str]) -> str | SyntaxError:
-    """A cell's code with names for IPython's lines, or what is wrong with it.
+    """Return a cell's code with names for IPython's lines, or what is wrong with it.
 
     These lines are added to `lines`.
     """
@@ -86,25 +86,25 @@ def as_python(code: str, lines: list[str]) -> str | SyntaxError:
     return error
 
 
-def _replace(rows: list[str], place: int, lines: list[str]) -> bool:
-    """Puts a name for what is IPython's in a line; returns whether there is something.
+def _replace(rows: list[str], number: int, lines: list[str]) -> bool:
+    """Put a name for what is IPython's in a line; return whether there is something.
 
     A line that ends with a backslash takes the next one along.
     """
-    row = rows[place - 1]
+    row = rows[number - 1]
     stripped = row.lstrip()
-    before, own = row[: len(row) - len(stripped)], stripped
-    if found := _ASSIGNED.fullmatch(row):
-        before, own = found[1], found[2]
+    before, code = row[: len(row) - len(stripped)], stripped
+    if match := _ASSIGNED.fullmatch(row):
+        before, code = match[1], match[2]
     elif not (stripped.startswith(_IPYTHON) or _HELP.fullmatch(row)):
         return False
     while True:
-        rows[place - 1] = before + _LINE.format(len(lines))
-        lines.append(own)
-        if not own.endswith("\\") or before.strip() or place == len(rows):
+        rows[number - 1] = before + _LINE.format(len(lines))
+        lines.append(code)
+        if not code.endswith("\\") or before.strip() or number == len(rows):
             return True
-        place += 1
-        own = rows[place - 1].removeprefix(before)
+        number += 1
+        code = rows[number - 1].removeprefix(before)
 
 
 def _error(code: str) -> SyntaxError | None:

@@ -8,7 +8,12 @@ from typing import TypeAlias, TypeVar
 
 from hookbridge.old_programs.names import keras_arguments
 from hookbridge.old_programs.names.old_keras import KERAS, last_keras
-from hookbridge.old_programs.names.syntax import last_name
+from hookbridge.old_programs.names.syntax import (
+    called_method,
+    keywords,
+    last_name,
+    text_of,
+)
 
 # The kind of a sign, a name, the line.
 _Sign: TypeAlias = tuple[str, str, int]
@@ -27,14 +32,14 @@ _KINDS = ("acc_read", "accuracy_read", "acc_asked", "accuracy_asked")
 
 
 def of_name(name: str, line: int) -> Iterator[_Sign]:
-    """What a dotted name shows: only old releases of Keras have some."""
-    if name.startswith(f"{KERAS}.") and (last := last_keras(name)) < 3:
-        yield "old" if last <= _OLD else "keras2", name, line
+    """Yield what a dotted name shows: only old releases of Keras have some."""
+    if name.startswith(f"{KERAS}.") and (last_release := last_keras(name)) < 3:
+        yield "old" if last_release <= _OLD else "keras2", name, line
 
 
 def of_call(call: ast.Call, function: str) -> Iterator[_Sign]:
-    """What the arguments of a call show."""
-    given = {keyword.arg or "" for keyword in call.keywords}
+    """Yield what the arguments of a call show."""
+    given = keywords(call).keys()
     if "keras" not in function and given.isdisjoint(_TELLING):
         return
     if "keras." in function and ".optimizers." in function:
@@ -42,28 +47,28 @@ def of_call(call: ast.Call, function: str) -> Iterator[_Sign]:
             yield "keras2", f"{function}({name}=)", call.lineno
             yield "keras_argument", function, call.lineno
     if keras_arguments.is_of_keras1(call, function):
-        name = function or f".{getattr(call.func, 'attr', '')}"
+        name = function or f".{called_method(call)}"
         yield "old", f"{name}() as of Keras 1", call.lineno
         yield "keras_argument", function, call.lineno
     yield from of_logs(call)
 
 
 def of_logs(node: ast.AST) -> Iterator[_Sign]:
-    """What a call, or `history.history["acc"]`, shows of the keys of logs."""
+    """Yield what a call, or `history.history["acc"]`, shows of the keys of logs."""
     if isinstance(node, ast.Subscript):
         name = last_name(node.value)
         if name in _LOGS:
             yield from _read(node.slice)
     elif isinstance(node, ast.Call):
-        for keyword in node.keywords:
-            if keyword.arg == "monitor":
-                yield from _read(keyword.value)
-            elif keyword.arg == "metrics":
-                yield from _asked(keyword.value)
+        for name, value in keywords(node).items():
+            if name == "monitor":
+                yield from _read(value)
+            elif name == "metrics":
+                yield from _asked(value)
 
 
 def new_keys(nodes: Iterable[ast.AST]) -> list[tuple[str, int]]:
-    """The keys of logs in a file that Keras has since 2.3, and their lines.
+    """Return the keys of logs in a file that Keras has since 2.3, and their lines.
 
     There are none if the file reads the old ones, too.
     """
@@ -75,7 +80,7 @@ def new_keys(nodes: Iterable[ast.AST]) -> list[tuple[str, int]]:
 
 
 def _read(node: ast.expr) -> Iterator[_Sign]:
-    value = node.value if isinstance(node, ast.Constant) else None
+    value = text_of(node)
     if value in _ACC:
         yield "acc_read", f'history["{value}"]', node.lineno
     elif value in _ACCURACY:
@@ -83,14 +88,14 @@ def _read(node: ast.expr) -> Iterator[_Sign]:
 
 
 def _asked(node: ast.expr) -> Iterator[_Sign]:
-    for one in getattr(node, "elts", ()):
-        value = one.value if isinstance(one, ast.Constant) else None
+    for element in getattr(node, "elts", ()):
+        value = text_of(element)
         if value in ("acc", "accuracy"):
-            yield f"{value}_asked", value, one.lineno
+            yield f"{value}_asked", value, element.lineno
 
 
 def key_of_old_logs(first_uses: dict[str, _Use]) -> _Use | None:
-    """The key of a log that only Keras until 2.2 gave; None if there is none.
+    """Return the key of a log that only Keras until 2.2 gave; None if there is none.
 
     It called `metrics=["accuracy"]` `acc`.
 

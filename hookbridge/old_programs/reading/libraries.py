@@ -24,7 +24,9 @@ MAX_FILES = 400
 
 
 def is_old_library(file: str, named: Collection[str]) -> bool:
-    """Whether a file of an installed package means TensorFlow 1; `named` ones do.
+    """Return whether a file of an installed package means TensorFlow 1.
+
+    `named` ones do.
 
     A file does if it has names that only TensorFlow 1 had and none that TensorFlow 2 or
     `tf.compat.v1` has. A file without either means what the rest of its package means.
@@ -47,7 +49,7 @@ def _is_old(file: str, folder: str) -> bool:
 
 @functools.cache
 def _reason(folder: str) -> Use | None:
-    """The first name that shows that a package means TensorFlow 1, if it does."""
+    """Return the first name that shows that a package means TensorFlow 1, if any."""
     files = (read_module(file) for file in _files(folder))
     evidences = [m.evidence for m in files if isinstance(m, Module)]
     if any(evidence.new for evidence in evidences):
@@ -56,7 +58,7 @@ def _reason(folder: str) -> Use | None:
 
 
 def old_libraries(module: Module) -> Iterator[tuple[str, Use]]:
-    """The old packages that a module imports, each with what shows it.
+    """Yield the old packages that a module imports, each with what shows it.
 
     Nothing is imported: the packages are looked for.
     """
@@ -73,7 +75,7 @@ def old_libraries(module: Module) -> Iterator[tuple[str, Use]]:
 
 
 def package_of(file: str) -> tuple[str, str]:
-    """The installed package that a file belongs to, and its folder or only file.
+    """Return the installed package that a file belongs to, and its folder or only file.
 
     Both are empty for a file that is not installed.
     """
@@ -86,7 +88,9 @@ def package_of(file: str) -> tuple[str, str]:
 
 @functools.cache
 def _packages_above(folder: str) -> str:
-    """The innermost folder of installed packages at or above a folder; may be empty.
+    """Return the innermost folder of installed packages at or above a folder.
+
+    May be empty.
 
     It has the name of one, or is on Python's path, but is not the program's folder,
     and holds what `pip` writes about packages (`pip install --target`).
@@ -104,8 +108,8 @@ def _files(folder: str) -> Iterator[str]:
     if folder.endswith(".py"):
         yield folder
         return
-    inside = ((place, name) for place, _, names in os.walk(folder) for name in names)
-    paths = sorted(os.path.join(*one) for one in inside)
+    inside = ((parent, name) for parent, _, names in os.walk(folder) for name in names)
+    paths = sorted(os.path.join(*parts) for parts in inside)
     files = (p for p in paths if p.endswith(".py") and _imports_tensorflow(p))
     yield from itertools.islice(files, MAX_FILES)
 

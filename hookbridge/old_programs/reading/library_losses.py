@@ -1,6 +1,6 @@
 """What installed packages use of the names that NumPy has lost.
 
-`hookbridge run` gives these names back to every module of the process, so that such a
+`hookbridge run` gives these names back to the files that use them, so that such a
 package runs under it; it does not run by itself.
 """
 
@@ -27,7 +27,7 @@ _SKIPPED = frozenset({"test", "tests", "testing", "benchmarks"})
 
 @functools.cache
 def _lost() -> frozenset[str]:
-    """The names that are given back."""
+    """Return the names that are given back."""
     return frozenset(
         name
         for name, row in lost_names().items()
@@ -39,19 +39,21 @@ def _lost() -> frozenset[str]:
 
 @functools.cache
 def _seen() -> re.Pattern[bytes]:
-    """What a file has that uses one of them; few files of newer packages do."""
+    """Return what a file has that uses one of them; few files of newer packages do."""
     inside = "|".join(sorted(re.escape(name.partition(".")[2]) for name in _lost()))
     return re.compile(rf"\b(?:np|numpy)\.(?:{inside})\b(?!\.)".encode())
 
 
 def library_losses(module: Module) -> Iterator[tuple[str, Use, int]]:
-    """The packages that a file imports and that use lost names.
+    """Yield the packages that a file imports and that use lost names.
 
     Each with the first use and their number. Nothing is imported. A package of many
     files is left out: it takes long to read, and is most often looked after.
     """
-    found = {one.full.partition(".")[0] for one in all_imports(module.nodes)}
-    for name in sorted(found - _OTHERS - {""}):
+    packages = {
+        imported.full.partition(".")[0] for imported in all_imports(module.nodes)
+    }
+    for name in sorted(packages - _OTHERS - {""}):
         try:
             spec = importlib.util.find_spec(name)
         except (ImportError, ValueError):
@@ -63,8 +65,8 @@ def library_losses(module: Module) -> Iterator[tuple[str, Use, int]]:
 
 @functools.cache
 def _uses(folder: str) -> tuple[Use, ...]:
-    """The uses of lost names in a package, one for each name and file."""
-    found: dict[tuple[str, str], Use] = {}
+    """Return the uses of lost names in a package, one for each name and file."""
+    first_uses: dict[tuple[str, str], Use] = {}
     files = _files(folder)
     for file in files if len(files) <= MAX_FILES else ():
         with open(file, "rb") as opened:
@@ -76,16 +78,16 @@ def _uses(folder: str) -> tuple[Use, ...]:
         for node, full in uses(module.nodes, module.names):
             part = lost_part(full)
             if part in _lost() and id(node) not in module.guarded:
-                found.setdefault((part, file), Use(part, file, node.lineno))
-    return tuple(found.values())
+                first_uses.setdefault((part, file), Use(part, file, node.lineno))
+    return tuple(first_uses.values())
 
 
 def _files(folder: str) -> list[str]:
-    """The source files of a package, without its tests."""
+    """Return the source files of a package, without its tests."""
     if folder.endswith(".py") or not os.path.isdir(folder):
         return [file for file in (folder, f"{folder}.py") if os.path.isfile(file)]
     paths = []
-    for place, folders, names in os.walk(folder):
+    for parent, folders, names in os.walk(folder):
         folders[:] = sorted(set(folders) - _SKIPPED)
-        paths += [os.path.join(place, n) for n in sorted(names) if n.endswith(".py")]
+        paths += [os.path.join(parent, n) for n in sorted(names) if n.endswith(".py")]
     return paths

@@ -31,26 +31,26 @@ _OTHERS = frozenset({*TENSORFLOW, "distutils"})
 
 
 def lost_imports(module: Module, programs: Programs) -> Iterator[Import]:
-    """The imports of a file that fail, and are not expected to."""
+    """Return the imports of a file that fail, and are not expected to."""
     return filter(_is_lost, _of_libraries(module, programs))
 
 
 def unused_lost_imports(module: Module, programs: Programs) -> frozenset[str]:
-    """The names among them that nothing uses: the program runs without them."""
-    lost = filter(_is_lost, _of_libraries(module, programs))
-    return frozenset(programs.unused_names(module, lost))
+    """Return the names among them that nothing uses: the program runs without them."""
+    removed = filter(_is_lost, _of_libraries(module, programs))
+    return frozenset(programs.unused_names(module, removed))
 
 
 def unused_absent_imports(module: Module, programs: Programs) -> Iterator[Import]:
-    """The imports of packages that are not installed, and of which nothing is used."""
+    """Yield the imports of which nothing is used, and whose package is absent."""
     unused = programs.unused_names(module, _of_libraries(module, programs))
-    for one in _of_libraries(module, programs):
-        if one.full in unused and is_absent(one.full, module, programs):
-            yield one
+    for imported in _of_libraries(module, programs):
+        if imported.full in unused and is_absent(imported.full, module, programs):
+            yield imported
 
 
 def is_absent(name: str, module: Module, programs: Programs) -> bool:
-    """Whether a module is neither installed nor in the folders of its program."""
+    """Return whether a module is neither installed nor in its program's folders."""
     root = name.partition(".")[0]
     if root in sys.modules or lost_part(root):
         return False
@@ -62,7 +62,7 @@ def is_absent(name: str, module: Module, programs: Programs) -> bool:
 
 
 def _is_found_by_chance(spec: ModuleSpec) -> bool:
-    """Whether a module is found only since `python -m hookbridge` was started there.
+    """Return whether only `python -m hookbridge` in its folder finds a module.
 
     Python looks in the working directory then. It does not when the program runs.
     """
@@ -73,14 +73,14 @@ def _is_found_by_chance(spec: ModuleSpec) -> bool:
 
 
 def missing_modules(module: Module, programs: Programs) -> Iterator[str]:
-    """What a file imports from packages of its program that no file is there for.
+    """Yield what a file imports from packages of its program that no file is there for.
 
     A module in another language than Python may have to be built first.
     """
-    for one in all_imports(n for n in module.nodes if id(n) not in module.guarded):
-        parts = [part for part in one.full.split(".") if part not in ("", "*")]
-        num_modules = len(parts) - isinstance(one.node, ast.ImportFrom)
-        if level := getattr(one.node, "level", 0):
+    for imported in all_imports(n for n in module.nodes if id(n) not in module.guarded):
+        parts = [part for part in imported.full.split(".") if part not in ("", "*")]
+        num_modules = len(parts) - isinstance(imported.node, ast.ImportFrom)
+        if level := getattr(imported.node, "level", 0):
             up = Path(os.path.dirname(module.path), *[".."] * (level - 1))
             above, places = "." * level, [up]
         else:
@@ -88,37 +88,39 @@ def missing_modules(module: Module, programs: Programs) -> Iterator[str]:
             num_modules -= 1
             above = f"{package}."
             places = _own_packages(package, module, programs)
-        lost = [missing_below(place, parts, num_modules) for place in places]
-        if lost and all(each.rest and not each.in_module for each in lost):
-            is_there = len(parts) - len(lost[0].rest.split("."))
+        lacks = [missing_below(folder, parts, num_modules) for folder in places]
+        if lacks and all(lack.rest and not lack.in_module for lack in lacks):
+            is_there = len(parts) - len(lacks[0].rest.split("."))
             yield above + ".".join(parts[: is_there + 1])
 
 
 def _own_packages(root: str, module: Module, programs: Programs) -> list[Path]:
-    """The folders of a package of the program; none if an installed one may be meant.
+    """Return the folders of a package of the program.
+
+    None if an installed one may be meant.
 
     The working directory may be the program's folder, where Python looks, too.
     """
     if root in _OTHERS or root in sys.modules:
         return []
-    found = [Path(folder, root) for folder in programs.roots(module)]
-    packages = [one.resolve() for one in found if one.is_dir()]
+    candidates = [Path(folder, root) for folder in programs.roots(module)]
+    packages = [folder.resolve() for folder in candidates if folder.is_dir()]
     spec = importlib.util.find_spec(root) if packages else None
     places = [] if spec is None else spec.submodule_search_locations or [""]
-    is_other = any(Path(place).resolve() not in packages for place in places)
-    is_file = any(one.with_suffix(".py").is_file() for one in found)
+    is_other = any(Path(location).resolve() not in packages for location in places)
+    is_file = any(folder.with_suffix(".py").is_file() for folder in candidates)
     return [] if is_other or is_file else packages
 
 
 def _of_libraries(module: Module, programs: Programs) -> Iterator[Import]:
-    own = programs.place(module).own
+    own_modules = programs.place(module).own
     for node in module.nodes:
-        for one in imports(node) if id(node) not in module.guarded else ():
-            root = one.full.partition(".")[0]
-            is_own = any(is_below(n, root) for n in own)
-            if not root or is_own or root in _OTHERS or one.bound == "*":
+        for imported in imports(node) if id(node) not in module.guarded else ():
+            root = imported.full.partition(".")[0]
+            is_own = any(is_below(n, root) for n in own_modules)
+            if not root or is_own or root in _OTHERS or imported.bound == "*":
                 continue
-            yield one
+            yield imported
 
 
 def _is_lost(one: Import) -> bool:

@@ -22,7 +22,7 @@ class Meaning(Evidence):
 
     @property
     def is_of_v1(self) -> bool:
-        """Whether models and layers of the program are those of a graph."""
+        """Return whether models and layers of the program are those of a graph."""
         return bool(self.old or self.needs_v1 or self.switch or self.estimator)
 
     @property
@@ -42,22 +42,21 @@ class Meaning(Evidence):
         return self.old if self.switch.name.endswith(EAGER_ALONE) else None
 
     def targets_tf1(self, file: Evidence) -> bool:
-        """Whether `import tensorflow` in a file of the program means TensorFlow 1."""
+        """Return whether `import tensorflow` in a file means TensorFlow 1."""
         return shows_tf1(file) or (self.old is not None and file.new is None)
 
 
 def shows_tf1(file: Evidence) -> bool:
-    """Whether the file itself shows TensorFlow 1."""
+    """Return whether the file itself shows TensorFlow 1."""
     return bool(file.old or file.pin or (file.leftover and not file.new))
 
 
 def meaning_of(files: Iterable[Evidence], v1: bool = False) -> Meaning:
-    """The meaning of a program."""
+    """Return the meaning of a program."""
     files = list(files)
     result = Meaning(
         **_first_uses(files),
         written=frozenset().union(*(file.written for file in files)),
-        lost=frozenset().union(*(file.lost for file in files)),
     )
     if result.keras2 is None and (result.is_of_v1 or v1):
         # The models and layers of a graph are those of Keras 2.
@@ -68,9 +67,12 @@ def meaning_of(files: Iterable[Evidence], v1: bool = False) -> Meaning:
 
 
 def _first_uses(files: Sequence[Evidence]) -> dict[str, Use | None]:
-    """The first use of each kind; whatever shows TensorFlow 1 is one of `old`."""
+    """Return the first use of each kind.
+
+    Whatever shows TensorFlow 1 is one of `old`.
+    """
     names = [field.name for field in fields(Evidence)]
-    kinds = [name for name in names if name not in ("written", "lost")]
+    kinds = [name for name in names if name != "written"]
     uses = {kind: [getattr(file, kind) for file in files] for kind in kinds}
     uses["old"] = [e.old or e.pin or e.leftover for e in files if shows_tf1(e)]
     return {kind: next(filter(None, some), None) for kind, some in uses.items()}

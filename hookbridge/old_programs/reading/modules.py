@@ -116,34 +116,34 @@ class Module:
         return guards.guarded(self.nodes, self.conditions, self._is_dead)
 
     def _is_dead(self, part: ast.AST) -> bool:
-        """Whether a part has a name or a module that is not there today."""
+        """Return whether a part has a name or a module that is not there today."""
         nodes = list(ast.walk(part))
         for node in nodes:
-            for full in (*(one.full for one in imports(node)), loaded(node)):
+            for full in (*(imported.full for imported in imports(node)), loaded(node)):
                 root = full.partition(".")[0]
                 if root and root not in sys.modules and not is_installed(root):
                     return True
         target = Target(NEWEST)
         return any(
-            (found := resolve(name, target)) is not None and found.code != "PRIVATE"
+            (outcome := resolve(name, target)) is not None and outcome.code != "PRIVATE"
             for _, name in uses(nodes, self.names)
         )
 
     @functools.cached_property
     def evidence(self) -> Evidence:
         """What the file says about the TensorFlow that it was written for."""
-        found = examine(self.file, self.nodes, self.names, self.guarded)
+        evidence = examine(self.file, self.nodes, self.names, self.guarded)
         if self.notebook is None:
-            return found
+            return evidence
         for line, text in self.notebook.old_pins[:1]:
             pin = Use(f"`{text}`", self.file, line)
-            found = dataclasses.replace(found, pin=pin)
+            evidence = dataclasses.replace(evidence, pin=pin)
         uses: dict[str, Any] = {
             kind: use._replace(place=", cell {}, line {}".format(*self.place(use.line)))
-            for kind, use in vars(found).items()
+            for kind, use in vars(evidence).items()
             if isinstance(use, Use)
         }
-        return dataclasses.replace(found, **uses)
+        return dataclasses.replace(evidence, **uses)
 
     @functools.cached_property
     def words(self) -> frozenset[str]:
@@ -174,7 +174,9 @@ class Module:
     def unused_stars(self) -> set[str]:
         """The modules of TensorFlow that it stars, and of which it uses no name."""
         starred_ones = set(filter(starred.is_followed, self.names.starred))
-        return starred_ones - {given.star for given in self.names.given.values()}
+        return starred_ones - {
+            from_star.star for from_star in self.names.given.values()
+        }
 
     @property
     def unread_cells(self) -> list[Unread]:
@@ -183,7 +185,7 @@ class Module:
         return [Unread(self.file, f"cell {n}: {why(e)}") for n, e in broken.items()]
 
     def place(self, line: int) -> tuple[int, int]:
-        """The 1-based cell and the line in it; cell 0 for a file of Python."""
+        """Return the 1-based cell and the line in it; cell 0 for a file of Python."""
         if self.notebook is None:
             return 0, line
         borders = self.notebook.borders
@@ -191,12 +193,15 @@ class Module:
         return self.notebook.cells[before] + 1, max(line - borders[before], 1)
 
     def column(self, line: int, offset: int) -> int:
-        """The 1-based column in characters; Python's offset counts bytes, from 0."""
+        """Return the 1-based column in characters.
+
+        Python's offset counts bytes, from 0.
+        """
         before = self.lines[line - 1].encode()[:offset] if offset else b""
         return len(before.decode()) + 1
 
     def line(self, cell: int, line: int) -> int:
-        """The line of `text` for a line of a cell; the reverse of `place`."""
+        """Return the line of `text` for a line of a cell; the reverse of `place`."""
         if self.notebook is None or not cell:
             return line
         return self.notebook.borders[self.notebook.cells.index(cell - 1)] + line
@@ -218,7 +223,7 @@ class Unread:
 
 
 def read_module(file: str | os.PathLike[str]) -> Module | Unread:
-    """Reads and parses a file; returns the reason if that is not possible."""
+    """Read and parse a file; return the reason if that is not possible."""
     path, name = Path(file), os.fspath(file)
     try:
         size = path.stat().st_size
@@ -244,7 +249,7 @@ def read_module(file: str | os.PathLike[str]) -> Module | Unread:
 
 
 def find_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
-    """The files to read, each once, in a fixed order.
+    """Yield the files to read, each once, in a fixed order.
 
     A file is taken whatever its suffix is; a folder gives its Python files and
     notebooks. Links are followed; each real file and folder is taken once.
@@ -275,12 +280,12 @@ def _walk(top: Path, earlier: set[str]) -> Iterator[Path]:
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines that Python counts, with their ends."""
+    """Return the lines that Python counts, with their ends."""
     return _LINES.findall(text)
 
 
 def why(error: SyntaxError) -> str:
-    """What is wrong with a file, in a sentence."""
+    """Return what is wrong with a file, in a sentence."""
     text = (error.text or "").strip()
     if is_python_2(error):
         return f"Python 2 (line {error.lineno}: {text}); {FROM_PYTHON_2}"

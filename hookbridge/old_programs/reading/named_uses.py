@@ -27,7 +27,7 @@ _BROUGHT_BY = {
 def uses(
     nodes: Sequence[ast.AST], names: Names
 ) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    """The outermost dotted names in a module, and what it imports.
+    """Yield the outermost dotted names in a module, and what it imports.
 
     So are methods that a library has lost: if the module imports the library, an
     object with a method of such a name is taken for one of the library's, unless the
@@ -35,7 +35,7 @@ def uses(
     it.
     """
     inner: set[int] = set()
-    given, around = names.given, _Surroundings(nodes)
+    starred, around = names.given, _Surroundings(nodes)
     # First what a program has most of: a scan goes through all of its nodes.
     for node in nodes:
         if isinstance(node, ast.Attribute):
@@ -49,7 +49,7 @@ def uses(
                 yield node, canonical(module)
         elif type(node) in STATEMENTS:
             yield from _imported(node)
-        elif given and isinstance(node, ast.Name) and id(node) not in inner:
+        elif starred and isinstance(node, ast.Name) and id(node) not in inner:
             yield from _given(node, names)
 
 
@@ -60,12 +60,14 @@ class _Surroundings:
         self._nodes = nodes
 
     def lost_methods(self, method: str) -> list[str]:
-        """The lost methods of this name of which a library is used here."""
-        lost = lost_methods(method)
-        if not lost or method in self._own:
+        """Return the lost methods of this name of which a library is used here."""
+        removed = lost_methods(method)
+        if not removed or method in self._own:
             return []
-        found = (name for name in lost if name.partition(".")[0] in self._libraries)
-        return [name for name in found if self._has(lost_names()[name].seen_with)]
+        candidates = (
+            name for name in removed if name.partition(".")[0] in self._libraries
+        )
+        return [name for name in candidates if self._has(lost_names()[name].seen_with)]
 
     @functools.cached_property
     def _own(self) -> frozenset[str]:
@@ -74,40 +76,43 @@ class _Surroundings:
     @functools.cached_property
     def _libraries(self) -> set[str]:
         """The libraries that the module imports, or that one of those brings."""
-        imported = {one.full.partition(".")[0] for one in all_imports(self._nodes)}
+        imported = {n.full.partition(".")[0] for n in all_imports(self._nodes)}
         return imported | {name for name, by in _BROUGHT_BY.items() if by & imported}
 
     def _has(self, name: str) -> bool:
-        """Whether the module has a name, in whatever place; any has the empty one."""
+        """Return whether the module has a name, in whatever place.
+
+        Any has the empty one.
+        """
         return not name or name in self._names
 
     @functools.cached_property
     def _names(self) -> set[str]:
-        found = {getattr(node, "id", "") for node in self._nodes}
-        found |= {getattr(node, "attr", "") for node in self._nodes}
-        return found | {n.name for n in self._nodes if isinstance(n, ast.alias)}
+        words = {getattr(node, "id", "") for node in self._nodes}
+        words |= {getattr(node, "attr", "") for node in self._nodes}
+        return words | {n.name for n in self._nodes if isinstance(n, ast.alias)}
 
 
 def own_members(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """The methods of a module's classes, and the fields and names that it assigns."""
-    found: set[str] = set()
+    """Return the methods of a module's classes, and what it assigns."""
+    members: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.ClassDef):
-            found |= {getattr(one, "name", "") for one in node.body}
+            members |= {getattr(statement, "name", "") for statement in node.body}
         elif isinstance(getattr(node, "ctx", None), ast.Store):
-            found |= {getattr(node, "attr", ""), getattr(node, "id", "")}
-    return frozenset(found)
+            members |= {getattr(node, "attr", ""), getattr(node, "id", "")}
+    return frozenset(members)
 
 
 def _imported(node: ast.AST) -> Iterator[tuple[ast.stmt, str]]:
-    """What an import statement names of other packages than the program's own."""
-    for one in imports(node):
-        if not one.full.startswith("."):
-            yield one.node, canonical(one.full.removesuffix(".*"))
+    """Yield what an import statement names of other packages than the program's own."""
+    for imported in imports(node):
+        if not imported.full.startswith("."):
+            yield imported.node, canonical(imported.full.removesuffix(".*"))
 
 
 def _given(node: ast.Name, names: Names) -> Iterator[tuple[ast.Name, str]]:
-    """A bare name that a starred import gives."""
+    """Yield a bare name that a starred import gives."""
     name = names.canonical(node) if node.id in names.given else None
     if name:
         yield node, name

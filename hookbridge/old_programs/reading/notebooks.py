@@ -40,16 +40,16 @@ class Cell:
     @property
     def magic(self) -> str:
         """The name of the cell magic that it begins with, such as `bash`."""
-        found = re.match(r"\s*%%(\w+)", self.source)
-        return found[1] if found else ""
+        match = re.match(r"\s*%%(\w+)", self.source)
+        return match[1] if match else ""
 
     def label(self, file: str) -> str:
-        """What a traceback names as the file of its code."""
+        """Return what a traceback names as the file of its code."""
         return f"{file}, cell {self.number}"
 
     @property
     def is_python(self) -> bool:
-        """Whether it is Python that shares its names with the other cells."""
+        """Return whether it is Python that shares its names with the other cells."""
         return not self.magic or self.magic in _PYTHON_MAGICS
 
 
@@ -89,11 +89,11 @@ class Notebook:
         return frozenset(ipython_lines.packages(self.lines))
 
     def shown(self, text: str) -> str:
-        """A text of all cells as the user sees it."""
+        """Return a text of all cells as the user sees it."""
         return with_lines(_BORDER.sub(r"# cell \1\n", text), self.lines)
 
     def with_code(self, text: str) -> str:
-        """The notebook's JSON with other code; outputs and metadata stay.
+        """Return the notebook's JSON with other code; outputs and metadata stay.
 
         What stands before the first border goes into a cell of its own.
         """
@@ -105,15 +105,15 @@ class Notebook:
         for number, code in zip(numbers, parts[1::2], strict=True):
             _put(document["cells"][number], with_lines(code, self.lines))
         if first:
-            place = self.code[0].number - 1
+            index = self.code[0].number - 1
             code = with_lines(first, self.lines)
-            new = _new_cell(document, document["cells"][place], code)
-            document["cells"].insert(place, new)
+            new = _new_cell(document, document["cells"][index], code)
+            document["cells"].insert(index, new)
         return json.dumps(document, **self.layout) + self.end
 
 
 def parse(text: str) -> Notebook:
-    """Reads the JSON of a notebook.
+    """Read the JSON of a notebook.
 
     Cells in other languages (`%%bash`) stay as they are.
 
@@ -165,16 +165,16 @@ def _loaded(text: str) -> Any:
 
 
 def _part(held: dict[str, Any], name: str, kind: type, of: str) -> Any:
-    """A part of the document, which has to be of a kind if it is there."""
+    """Return a part of the document, which has to be of a kind if it is there."""
     value = held.get(name) or kind()
     if not isinstance(value, kind):
-        what = "an object" if kind is dict else "a list"
-        raise ValueError(f"`{name}` of {of} is {value!r}, and not {what}")
+        expected = "an object" if kind is dict else "a list"
+        raise ValueError(f"`{name}` of {of} is {value!r}, and not {expected}")
     return value
 
 
 def _code_cells(cells: list[Any]) -> Iterator[Cell]:
-    """The cells with code, by the numbers that they have among all cells."""
+    """Yield the cells with code, by the numbers that they have among all cells."""
     for number, cell in enumerate(cells, 1):
         if not isinstance(cell, dict):
             raise ValueError(f"its cell {number} is {cell!r}, and not an object")
@@ -185,13 +185,13 @@ def _code_cells(cells: list[Any]) -> Iterator[Cell]:
 
 
 def is_border(node: ast.AST) -> bool:
-    """Whether a statement is the border of a cell."""
+    """Return whether a statement is the border of a cell."""
     name = getattr(getattr(node, "value", None), "id", "")
     return isinstance(node, ast.Expr) and bool(_BORDER.match(f"{name}\n"))
 
 
 def _cells_with_marks(text: str) -> list[str]:
-    """The numbers of the cells in which lines of IPython stand."""
+    """Return the numbers of the cells in which lines of IPython stand."""
     _, *parts = _BORDER.split(text)
     pairs = zip(parts[::2], parts[1::2], strict=True)
     return [number for number, code in pairs if has_lines(code)]
@@ -206,14 +206,14 @@ def _language(document: dict[str, Any]) -> str:
 
 def _source(cell: dict[str, Any], number: int) -> str:
     source = cell.get("source", "")
-    held = source if isinstance(source, list) else [source]
-    if not all(isinstance(line, str) for line in held):
+    parts = source if isinstance(source, list) else [source]
+    if not all(isinstance(line, str) for line in parts):
         raise ValueError(f"the source of its cell {number} is not text")
-    return "".join(held)
+    return "".join(parts)
 
 
 def _put(cell: dict[str, Any], code: str) -> None:
-    """Gives a cell other code, with the line ends and in the form of the old one."""
+    """Give a cell other code, with the line ends and in the form of the old one."""
     before = cell.get("source", "")
     old = "".join(before)
     if not old.endswith("\n"):
@@ -225,7 +225,7 @@ def _put(cell: dict[str, Any], code: str) -> None:
 
 
 def _new_cell(document: Any, like: dict[str, Any], code: str) -> dict[str, Any]:
-    """A cell with some code, in the form of another one."""
+    """Return a cell with some code, in the form of another one."""
     new: dict[str, Any] = {"cell_type": "code", "execution_count": None}
     new |= {"metadata": {}, "outputs": []}
     if "id" in like:
@@ -238,7 +238,7 @@ def _new_cell(document: Any, like: dict[str, Any], code: str) -> dict[str, Any]:
 
 
 def _layout(text: str) -> tuple[dict[str, Any], str]:
-    """How the file writes its JSON, and what follows it."""
+    """Return how the file writes its JSON, and what follows it."""
     indent = re.match(r"\{\n([ \t]+)", text)
     layout = {"indent": indent[1] if indent else None}
     return {**layout, "ensure_ascii": text.isascii()}, text[len(text.rstrip()) :]

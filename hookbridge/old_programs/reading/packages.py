@@ -10,7 +10,7 @@ from hookbridge.old_programs.reading.meaning import Meaning
 
 
 def missing(meaning: Meaning, keras2: object) -> Iterator[tuple[object, list[str]]]:
-    """Yields why a program needs packages, and the modules that are not installed.
+    """Yield why a program needs packages, and the modules that are not installed.
 
     `keras2` is why `tf.keras` has to be Keras 2, or None. Without a TensorFlow on this
     machine nothing is missing beside it.

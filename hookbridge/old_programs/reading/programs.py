@@ -44,17 +44,17 @@ _MAKING = frozenset({"array", "asanyarray", "asarray"})
 
 
 def read_program(files: Sequence[str], roots: Sequence[str]) -> Programs:
-    """The main file of a program, and what it imports from the user's own folders.
+    """Read the main file of a program, and what it imports from own folders.
 
     A module that cannot be parsed is left out: importing it later shows the error.
     """
-    main, *others = map(read_module, files)
+    main, *imported_ones = map(read_module, files)
     if isinstance(main, Unread):
         kind = "a notebook" if files[0].endswith(".ipynb") else "Python source"
         raise errors.InvalidArgumentError(
             f"Received the program {files[0]!r}; expected {kind}: {main.reason}."
         )
-    modules = {m.path: m for m in (main, *others) if not isinstance(m, Unread)}
+    modules = {m.path: m for m in (main, *imported_ones) if not isinstance(m, Unread)}
     return Programs(list(modules.values()), lambda module: roots)
 
 
@@ -84,7 +84,7 @@ class Place:
     unused_lost: frozenset[str] = frozenset()
 
     def has_keras2_of(self, target: Target) -> bool:
-        """Whether `keras` is another Keras in the target than in the module."""
+        """Return whether `keras` is another Keras in the target than in the module."""
         is_other = not target.has_estimator or self.meaning.keras_argument is not None
         return self.targets_tf1 or (is_other and self.meaning.keras2 is not None)
 
@@ -132,21 +132,24 @@ class Programs:
                 self._beside.setdefault(part, set()).update(parts)
 
     def _link(self) -> None:
-        """Gives each module the meaning of the names that it has from the others."""
-        for module, own in self._imports.items():
-            know(module, own)
+        """Give each module the meaning of the names that it has from the others."""
+        for module, own_modules in self._imports.items():
+            know(module, own_modules)
         for _ in range(_MAX_LINKS):
-            changed = [link(module, own) for module, own in self._imports.items()]
+            changed = [
+                link(module, own_modules)
+                for module, own_modules in self._imports.items()
+            ]
             if not any(changed):
                 return
 
     def _mains(self) -> list[Module]:
-        """The files that no other file imports, and the scripts."""
+        """Return the files that no other file imports, and the scripts."""
         imported_ones = {
-            other
-            for module, own in self._imports.items()
-            for other in own.values()
-            if other is not module
+            module_used
+            for module, own_modules in self._imports.items()
+            for module_used in own_modules.values()
+            if module_used is not module
         }
         return [
             m
@@ -155,13 +158,13 @@ class Programs:
         ]
 
     def _start(self, main: Module) -> Module:
-        """Where the process of a main file starts: of tests it is `conftest.py`."""
-        own = self._imports[main].values() if is_test(main) else ()
-        first = [m for m in own if os.path.basename(m.path) == _CONFTEST]
+        """Return where the process of a main file starts: of tests `conftest.py`."""
+        own_modules = self._imports[main].values() if is_test(main) else ()
+        first = [m for m in own_modules if os.path.basename(m.path) == _CONFTEST]
         return min(first, key=lambda m: len(m.path), default=main)
 
     def imports_unread(self, file: Unread) -> bool:
-        """Whether one of the modules imports a file that could not be read."""
+        """Return whether one of the modules imports a file that could not be read."""
         path = os.path.realpath(file.file)
         return path in self._by_path and self._by_path[path] is None
 
@@ -171,11 +174,14 @@ class Programs:
         return list(self._added)
 
     def roots(self, module: Module) -> list[str]:
-        """The folders in which the modules that a file imports are looked for."""
+        """Return the folders in which a file's imported modules are looked for."""
         return [*self._roots(module), *self._added]
 
     def _imported(self, module: Module) -> Iterator[tuple[str, Module]]:
-        """The own modules that a file imports; each is read when it is first seen."""
+        """Yield the own modules that a file imports.
+
+        Each is read when it is first seen.
+        """
         if not module.file:
             return
         roots = self.roots(module)
@@ -191,7 +197,7 @@ class Programs:
                 yield name, module_of_file
 
     def parts(self, main: Module) -> list[Module]:
-        """A file, and all that it imports, directly or through others."""
+        """Return a file, and all that it imports, directly or through others."""
         modules = {main: None}
         waiting = [main]
         while waiting:
@@ -202,7 +208,7 @@ class Programs:
         return list(modules)
 
     def _does_something(self, main: Module) -> bool:
-        """Whether a main file, or a module that it imports, does more than define."""
+        """Return whether a main file, or what it imports, does more than define."""
         if main not in self._doing:
             self._doing[main] = does_something(main) or any(
                 part.evidence.tensorflow and runs_statements(part)
@@ -211,11 +217,11 @@ class Programs:
         return self._doing[main]
 
     def place(self, module: Module) -> Place:
-        """Where a module stands in its programs."""
+        """Return where a module stands in its programs."""
         is_main = module in self._of_main
         meanings = self._of.get(module) or [meaning_of([module.evidence])]
         # They mean TensorFlow 1, if one of them does.
-        meaning = next((one for one in meanings if one.old), meanings[0])
+        meaning = next((meaning for meaning in meanings if meaning.old), meanings[0])
         started = self._started.get(module, [])
         lacking = (m for m in started if m.lacks_switch or m is started[-1])
         is_run = is_main and self._does_something(module)
@@ -234,23 +240,23 @@ class Programs:
         )
 
     def _others(self, module: Module) -> set[Module]:
-        """The other modules of the programs that a file is a part of."""
+        """Return the other modules of the programs that a file is a part of."""
         return self._beside.get(module, set()) - {module}
 
     def _taken(self, module: Module) -> Iterator[str]:
-        """The names that other files import from the stars of a file, one by one."""
+        """Yield the names that other files import one by one from a file's stars."""
         if not module.names.starred:
             return
-        for other in self._others(module):
-            for name, own in self._imports[other].items():
-                if own is module:
-                    for dotted in other.names.imported_names():
-                        place, _, last = dotted.rpartition(".")
-                        if place == name:
-                            yield last
+        for importer in self._others(module):
+            for name, source_module in self._imports[importer].items():
+                if source_module is module:
+                    for dotted in importer.names.imported_names():
+                        source, _, attribute = dotted.rpartition(".")
+                        if source == name:
+                            yield attribute
 
     def is_unused(self, module: Module, bound: str) -> bool:
-        """Whether no file of its programs uses a name that a file imports.
+        """Return whether no file of its programs uses a name that a file imports.
 
         Other files may import it from this one. Files that were not read may, if this
         one only defines.
@@ -258,59 +264,64 @@ class Programs:
         is_main = module in self._of_main
         if bound in module.words or (is_main and not self._does_something(module)):
             return False
-        others = self._others(module)
-        said = (other.words | self._shared(other) for other in others)
+        users = self._others(module)
+        said = (user.words | self._shared(user) for user in users)
         return not any(bound in words for words in said)
 
     def unused_names(self, module: Module, found: Iterable[Import]) -> set[str]:
-        """The full names of some imports of a file that bind unused names alone."""
+        """Return the full names of those imports that bind unused names alone."""
         unused: set[str] = set()
         used: set[str] = set()
-        for one in found:
-            (unused if self.is_unused(module, one.bound) else used).add(one.full)
+        for import_ in found:
+            is_unused = self.is_unused(module, import_.bound)
+            (unused if is_unused else used).add(import_.full)
         return unused - used
 
     def _rows(self, module: Module) -> Iterator[Parameter]:
-        """The parameters that may get rows of unequal length, if it makes arrays."""
+        """Yield the parameters that may get rows of unequal length in arrays."""
         if _MAKING & module.attributes:
             for part in self._beside.get(module, {module}):
                 yield from part.rows.parameters()
 
     def _shared_by(self, module: Module) -> Iterator[str]:
-        """The names of a file's imports that other files may have from it."""
-        bound = {one.bound for one in all_imports(module.nodes)}
-        for other in self._others(module):
-            if module in self._imports[other].values():
-                used = other.words if other.names.starred else other.attributes
-                yield from bound & (used | self._shared(other))
+        """Yield the names of a file's imports that other files may have from it."""
+        bound = {import_.bound for import_ in all_imports(module.nodes)}
+        for importer in self._others(module):
+            if module in self._imports[importer].values():
+                used = importer.words if importer.names.starred else importer.attributes
+                yield from bound & (used | self._shared(importer))
 
     def _shared(self, module: Module) -> set[str]:
-        """The names that a file imports from others of its programs."""
+        """Return the names that a file imports from others of its programs."""
         roots = {name.partition(".")[0] for name in (*self._imports[module], "")}
-        found = all_imports(module.nodes)
-        full = [one.full for one in found if one.full.partition(".")[0] in roots]
+        all_imported = all_imports(module.nodes)
+        full = [
+            import_.full
+            for import_ in all_imported
+            if import_.full.partition(".")[0] in roots
+        ]
         return {name.rpartition(".")[2] for name in full}
 
     def _unused(self, module: Module) -> Iterator[str]:
-        """The canonical names that a file imports in vain."""
+        """Yield the canonical names that a file imports in vain."""
         taken = {
-            given.dotted.rpartition(".")[0]
-            for other in self._others(module)
-            for given in other.names.given.values()
+            from_star.dotted.rpartition(".")[0]
+            for importer in self._others(module)
+            for from_star in importer.names.given.values()
         }
         if module not in self._of_main or self._does_something(module):
             yield from map(canonical, module.unused_stars - taken)
         inside = []
-        for one in all_imports(module.nodes):
-            root, dot, _ = one.full.partition(".")
+        for import_ in all_imports(module.nodes):
+            root, dot, _ = import_.full.partition(".")
             is_inside = dot and (root == "tensorflow" or root in roots())
-            if is_inside or one.full in lost_names():
-                inside.append(one)
+            if is_inside or import_.full in lost_names():
+                inside.append(import_)
         yield from map(canonical, self.unused_names(module, inside))
 
 
 def _conftests(module: Module, roots: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The paths and files of what pytest imports before a file of tests."""
+    """Yield the paths and files of what pytest imports before a file of tests."""
     folder = os.path.dirname(module.path)
     for root in map(os.path.realpath, roots if is_test(module) else ()):
         file = os.path.join(root, _CONFTEST)
@@ -322,7 +333,7 @@ def _conftests(module: Module, roots: Sequence[str]) -> Iterator[tuple[str, str]
 def read_programs(
     paths: Iterable[str | os.PathLike[str]], folder: str = ""
 ) -> tuple[Programs, list[Unread]]:
-    """Reads files and folders, and the modules that they import.
+    """Read files and folders, and the modules that they import.
 
     `folder` is the one in which `python -m` looks for modules, and not beside files.
     """

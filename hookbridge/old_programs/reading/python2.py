@@ -29,6 +29,6 @@ _LINES = re.compile(
 
 
 def is_python_2(error: SyntaxError) -> bool:
-    """Whether what Python 3 cannot parse is Python 2."""
+    """Return whether what Python 3 cannot parse is Python 2."""
     text = (error.text or "").strip()
     return error.msg.startswith(_MESSAGES) or bool(_LINES.search(text))

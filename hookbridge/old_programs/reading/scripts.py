@@ -10,7 +10,7 @@ from hookbridge.old_programs.reading.modules import Module
 
 
 def is_script(module: Module) -> bool:
-    """Whether a file runs by itself: a notebook, or one that asks for `__main__`."""
+    """Return whether a file runs by itself: a notebook, or with `__main__`."""
     return module.notebook is not None or any(
         _called(statement).endswith("app.run")
         or (isinstance(statement, ast.If) and "__main__" in ast.unparse(statement.test))
@@ -19,7 +19,10 @@ def is_script(module: Module) -> bool:
 
 
 def is_test(module: Module) -> bool:
-    """Whether pytest takes a file for tests; a text without a file may be one, too."""
+    """Return whether pytest takes a file for tests.
+
+    A text without a file may be one, too.
+    """
     name = PurePath(module.file).name
     if name and not (name.startswith("test_") or name.endswith("_test.py")):
         return False
@@ -41,20 +44,20 @@ def _called(statement: ast.stmt) -> str:
 
 
 def does_something(module: Module) -> bool:
-    """Whether a file does more than define names and settings when it runs."""
+    """Return whether a file does more than define names and settings when it runs."""
     return is_script(module) or is_test(module) or runs_statements(module)
 
 
 def runs_statements(module: Module) -> bool:
-    """Whether an import of a file does more than define names and settings."""
+    """Return whether an import of a file does more than define names and settings."""
     needs_v1 = module.evidence.needs_v1
     for statement in module.tree.body:
         if isinstance(statement, ast.FunctionDef | ast.ClassDef):
             continue
         if isinstance(statement, ast.With | ast.For | ast.While):
             return True
-        last = statement.end_lineno or statement.lineno
-        if needs_v1 is not None and statement.lineno <= needs_v1.line <= last:
+        end = statement.end_lineno or statement.lineno
+        if needs_v1 is not None and statement.lineno <= needs_v1.line <= end:
             return True
         if any(_is_own(call, module) for call in _calls(statement)):
             return True
@@ -67,7 +70,7 @@ def runs_statements(module: Module) -> bool:
 
 
 def _calls(node: ast.AST) -> Iterator[ast.Call]:
-    """The calls of a statement, without those inside of functions."""
+    """Yield the calls of a statement, without those inside of functions."""
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, ast.FunctionDef | ast.ClassDef | ast.Lambda):
             yield from _calls(child)
@@ -76,10 +79,10 @@ def _calls(node: ast.AST) -> Iterator[ast.Call]:
 
 
 def _is_own(call: ast.Call, module: Module) -> bool:
-    """Whether a function or a class of the program is called."""
+    """Return whether a function or a class of the program is called."""
     name = ast.unparse(call.func)
     first = name.partition(".")[0]
-    if any(getattr(one, "name", "") == first for one in module.tree.body):
+    if any(getattr(statement, "name", "") == first for statement in module.tree.body):
         return True
     whole = f"{module.names.bound.get(first, '')}{name[len(first) :]}."
-    return any(whole.startswith(f"{place}.") for place in module.names.own)
+    return any(whole.startswith(f"{own_module}.") for own_module in module.names.own)

@@ -16,30 +16,30 @@ _SAME = ("abspath", "realpath", "normpath", "expanduser", "str", "fspath", "Path
 
 
 def added_folders(module: Module) -> list[str]:
-    """The folders that exist; a relative one is looked for in two places.
+    """Return the folders that exist; a relative one is looked for in two places.
 
     These are the working directory, where Python looks, and the file's own folder,
     which is where its author most often worked.
     """
     if _PATH not in module.text or not module.file:
         return []
-    own = os.path.dirname(os.path.abspath(module.file))
+    own_folder = os.path.dirname(os.path.abspath(module.file))
     paths = _Paths(module.file, _assigned(module))
-    found: dict[str, None] = {}
+    folders: dict[str, None] = {}
     for node in module.nodes:
         for expression in _added(node):
             path = paths.of(expression)
             if path is None:
                 continue
-            for place in dict.fromkeys((os.getcwd(), own)):
-                folder = os.path.normpath(os.path.join(place, path))
+            for base in dict.fromkeys((os.getcwd(), own_folder)):
+                folder = os.path.normpath(os.path.join(base, path))
                 if os.path.isdir(folder):
-                    found[folder] = None
-    return list(found)
+                    folders[folder] = None
+    return list(folders)
 
 
 def _added(node: ast.AST) -> Iterator[ast.expr]:
-    """The expressions that a statement or a call adds to `sys.path`."""
+    """Yield the expressions that a statement or a call adds to `sys.path`."""
     targets: list[ast.expr] = []
     values: list[ast.expr] = []
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -64,7 +64,7 @@ def _items(nodes: Sequence[ast.expr]) -> Iterator[ast.expr]:
 
 
 def _assigned(module: Module) -> Mapping[str, ast.expr]:
-    """The values of names that are assigned at module level, the last one each."""
+    """Return the last value of each name that is assigned at module level."""
     return {
         target.id: statement.value
         for statement in module.tree.body
@@ -83,7 +83,7 @@ class _Paths:
         self._looked_up: list[str] = []  # names on the way to the value
 
     def of(self, node: ast.expr) -> str | None:
-        """The path of an expression, or None."""
+        """Return the path of an expression, or None."""
         if isinstance(node, ast.Constant):
             return node.value if isinstance(node.value, str) else None
         if isinstance(node, ast.Name):
@@ -121,7 +121,7 @@ class _Paths:
         return f"{left}/{right}" if isinstance(node.op, ast.Div) else None
 
     def _read_call(self, node: ast.Call) -> str | None:
-        """The path that a call of `os.path` or `pathlib` gives, or None."""
+        """Return the path that a call of `os.path` or `pathlib` gives, or None."""
         function = ast.unparse(node.func).rpartition(".")[2]
         if function == "getcwd":
             return os.curdir

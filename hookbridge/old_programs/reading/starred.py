@@ -25,19 +25,19 @@ _BUILTINS = frozenset(dir(builtins))
 
 
 def is_followed(module: str) -> bool:
-    """Whether a module is one of TensorFlow, or of a library that has lost names."""
+    """Return whether a module is of TensorFlow, or of a library with removed names."""
     root = module.partition(".")[0]
     return root in _ROOTS or root in roots()
 
 
 def free_names(tree: ast.Module) -> frozenset[str]:
-    """The names that starred imports may give to a file; none if it has none."""
+    """Return the names that starred imports may give to a file; none if it has none."""
     names = Names(tree, ())
     return names.free - _BUILTINS if names.starred else frozenset()
 
 
 def follow(names: Names) -> None:
-    """Notes the names that a module has from its starred imports of TensorFlow.
+    """Note the names that a module has from its starred imports of TensorFlow.
 
     The starred modules of its own program are asked, too, once they are known.
     """
@@ -47,41 +47,41 @@ def follow(names: Names) -> None:
     for name in free & set(names.given):
         del names.given[name], names.bound[name]
     for name in free - set(names.bound):
-        if (given := giver(names, name)) is not None:
-            names.given[name] = given
-            names.bound[name] = given.dotted
+        if (from_star := giver(names, name)) is not None:
+            names.given[name] = from_star
+            names.bound[name] = from_star.dotted
 
 
 def giver(names: Names, name: str) -> Given | None:
-    """Where a name that a module does not bind itself comes from."""
+    """Return where a name that a module does not bind itself comes from."""
     if name.startswith("_"):
         return None
     # A private module mostly has a public name for its own use.
     for test in (_gives_publicly, gives, may_give):
-        found = _asked(names, name, test, [])
-        if isinstance(found, Given):
-            return None if _is_doubtful(names, name, found) else found
-        if found:  # it is no name of TensorFlow
+        answer = _asked(names, name, test, [])
+        if isinstance(answer, Given):
+            return None if _is_doubtful(names, name, answer) else answer
+        if answer:  # it is no name of TensorFlow
             return None
     return None
 
 
 def _asked(names: Names, name: str, test: _Test, earlier: list[Names]) -> Given | bool:
-    """What the starred imports of a module say of a name; the last one counts.
+    """Return what the starred imports of a module say of a name; the last one counts.
 
     True if one of them gives something else, False if none gives anything.
     """
     earlier.append(names)
     for module in reversed(names.starred):
-        other = names.own.get(module)
-        if other is not None:
-            if other in earlier:
+        own_names = names.own.get(module)
+        if own_names is not None:
+            if own_names in earlier:
                 continue  # it gives nothing, or asks this one
-            if other.binds(name):
+            if own_names.binds(name):
                 return True
-            found = _asked(other, name, test, earlier)
-            if found:
-                return found._replace(star="") if isinstance(found, Given) else True
+            answer = _asked(own_names, name, test, earlier)
+            if answer:
+                return answer._replace(star="") if isinstance(answer, Given) else True
         elif is_followed(module) and test(module, name):
             return Given(f"{module}.{name}", module)
         elif _library_gives(module, name):
@@ -90,17 +90,17 @@ def _asked(names: Names, name: str, test: _Test, earlier: list[Names]) -> Given 
 
 
 def _is_doubtful(names: Names, name: str, given: Given) -> bool:
-    """Whether another star gives the name, if this one fails: both are tried."""
+    """Return whether another star gives the name, if this one fails: both are tried."""
     tried = names.tried
     return given.star in tried and any(
-        other != given.star and is_followed(other) and gives(other, name)
-        for other in tried
+        module != given.star and is_followed(module) and gives(module, name)
+        for module in tried
     )
 
 
 @functools.cache
 def gives(module: str, name: str) -> bool:
-    """Whether a star of a module certainly gives a name, or gave it once.
+    """Return whether a star of a module certainly gives a name, or gave it once.
 
     What TensorFlow 1.15 gave counts, what its newest successor gives, and names of
     before 1.0 whose name of today is known; of other libraries, what they have lost.
@@ -121,8 +121,8 @@ def gives(module: str, name: str) -> bool:
         return had_in_tf1(full) or target.has(full) or short in hints
     if full.startswith("tensorflow.python.keras"):
         return had_in_tf1(full.replace("tensorflow.python", "tf", 1))
-    lost, _, is_certain = installed_names.missing_private(full, target)
-    return is_certain and not lost
+    absent, _, is_certain = installed_names.missing_private(full, target)
+    return is_certain and not absent
 
 
 def _gives_publicly(module: str, name: str) -> bool:
@@ -130,7 +130,7 @@ def _gives_publicly(module: str, name: str) -> bool:
 
 
 def may_give(module: str, name: str) -> bool:
-    """Whether `hookbridge run` gives a name for a private module that lost it."""
+    """Return whether `run` provides a name that was removed from a private module."""
     if gives(module, name) or module.partition(".")[0] not in _ROOTS:
         return gives(module, name)
     full = canonical(f"{module}.{name}")
@@ -139,23 +139,23 @@ def may_give(module: str, name: str) -> bool:
 
 
 def _is_installed(root: str) -> bool:
-    """Whether a package is a library, and not in the folder of the program."""
+    """Return whether a package is a library, and not in the folder of the program."""
     if root in sys.stdlib_module_names:
         return True
-    place = installed_names.package(root)
-    return place is not None and bool(_PLACES & set(place.parts))
+    path = installed_names.package(root)
+    return path is not None and bool(_PLACES & set(path.parts))
 
 
 @functools.cache
 def _library_gives(module: str, name: str) -> bool:
-    """Whether an installed module of another library certainly has a name."""
+    """Return whether an installed module of another library certainly has a name."""
     root = module.partition(".")[0]
     if root in _ROOTS or not _is_installed(root):
         return False
     if root in sys.stdlib_module_names and installed_names.package(root) is None:
         # `math` and its like are not written in Python, and do nothing when imported.
         return hasattr(importlib.import_module(root), name)
-    lost, _, is_certain = installed_names.missing(
+    absent, _, is_certain = installed_names.missing(
         f"{module}.{name}", module.count(".") + 1
     )
-    return is_certain and not lost
+    return is_certain and not absent

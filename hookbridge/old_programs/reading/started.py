@@ -26,26 +26,26 @@ class ByName(NamedTuple):
 
 
 def files_of(name: str) -> list[str]:
-    """The main file of a module that `-m` names, and those of the packages above it.
+    """Return the main file of a module for `-m`, and the packages above it.
 
     Raises:
       errors.InvalidArgumentError: no such file is below the working directory.
     """
-    place = os.path.join(*name.split("."))
-    for file in (f"{place}.py", os.path.join(place, "__main__.py")):
+    path = os.path.join(*name.split("."))
+    for file in (f"{path}.py", os.path.join(path, "__main__.py")):
         if os.path.isfile(file):
             above = [Path(file).parent, *Path(file).parent.parents]
             packages = [str(folder / "__init__.py") for folder in above]
             return [file, *filter(os.path.isfile, packages)]
     raise errors.InvalidArgumentError(
         f"Received the module {name!r}; expected one whose source is below the working "
-        f"directory, as {place}.py. Of a tool such as pytest give the files that it is "
+        f"directory, as {path}.py. Of a tool such as pytest give the files that it is "
         "to run."
     )
 
 
 def by_name(main: Module, programs: Programs) -> ByName | None:
-    """How `python -m` runs a main file; None if it runs by its path.
+    """Return how `python -m` runs a main file; None if it runs by its path.
 
     By its path Python looks for modules beside the main file, and not above it; and
     the file is in no package, so that it can import nothing from `.`.
@@ -62,23 +62,23 @@ def by_name(main: Module, programs: Programs) -> ByName | None:
 
 
 def _folders_below(main: Module, programs: Programs) -> Iterator[str]:
-    """The folders above a main file in which it needs Python to look."""
+    """Yield the folders above a main file in which it needs Python to look."""
     folder = os.path.dirname(main.path)
     reached = {folder, *programs.added, *map(os.path.realpath, filter(None, sys.path))}
     for part in programs.parts(main):
         for dotted, module in programs.place(part).own.items():
-            own = PurePath(module.path)
-            own = own.parent if own.stem == "__init__" else own
-            root = str(own.parents[dotted.count(".")])
-            if root != own.anchor and root not in reached:
+            path = PurePath(module.path)
+            path = path.parent if path.stem == "__init__" else path
+            root = str(path.parents[dotted.count(".")])
+            if root != path.anchor and root not in reached:
                 if f"{folder}{os.sep}".startswith(f"{root}{os.sep}"):
                     yield root
-            elif root == own.anchor and part is main:  # it is imported from `.`
+            elif root == path.anchor and part is main:  # it is imported from `.`
                 yield _above_packages(folder)
 
 
 def _above_packages(folder: str) -> str:
-    """The first folder above one that is no package."""
+    """Return the first folder above one that is no package."""
     above = os.path.dirname(folder)
     while os.path.isfile(os.path.join(above, "__init__.py")):
         above = os.path.dirname(above)

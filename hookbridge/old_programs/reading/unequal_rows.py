@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from hookbridge.old_programs.names.syntax import last_name
+from hookbridge.old_programs.names.syntax import called_function, last_name
 
 # These give as many values as there happen to be.
 _VARYING = frozenset({"filter", "list", "map", "rsplit", "sorted", "split", "tuple"})
@@ -47,7 +47,7 @@ class UnequalRows:
             waiting += [(child, inner) for child in ast.iter_child_nodes(node)]
 
     def _note(self, node: ast.AST, scope: ast.AST) -> None:
-        """Notes what a node of a scope says of its variables."""
+        """Note what a node of a scope says of its variables."""
         if isinstance(node, ast.Name):
             self._scope_of[node] = scope
         elif isinstance(node, ast.Assign):
@@ -66,7 +66,7 @@ class UnequalRows:
     def may_differ(
         self, node: ast.expr, parameters: Collection[Parameter] = ()
     ) -> bool:
-        """Whether a list, as the code shows it, may have rows of unequal length.
+        """Return whether a list, as the code shows it, may have rows of unequal length.
 
         Args:
           node: the list.
@@ -77,7 +77,7 @@ class UnequalRows:
         if isinstance(node, ast.ListComp | ast.GeneratorExp):
             return self._varies(node.elt)
         if isinstance(node, ast.Call):
-            name = getattr(node.func, "id", "")
+            name = called_function(node)
             if name == "zip":
                 return len(node.args) > 1
             takes_one = name in ("list", "sorted", "tuple") and len(node.args) == 1
@@ -85,17 +85,17 @@ class UnequalRows:
         return isinstance(node, ast.Name) and self._name_may_differ(node, parameters)
 
     def parameters(self) -> Iterator[Parameter]:
-        """Yields the parameters that get such lists in this module."""
+        """Yield the parameters that get such lists in this module."""
         for call in self._calls:
             name = last_name(call.func)
-            for place, argument in enumerate(call.args):
+            for index, argument in enumerate(call.args):
                 if name and self.may_differ(argument):
-                    yield name, place
+                    yield name, index
 
     def _name_may_differ(
         self, node: ast.Name, parameters: Collection[Parameter]
     ) -> bool:
-        """Whether a variable may have rows of unequal length."""
+        """Return whether a variable may have rows of unequal length."""
         scope = self._scope_of[node]
         if isinstance(scope, _Functions):
             names = [argument.arg for argument in scope.args.args]
@@ -111,7 +111,7 @@ class UnequalRows:
         return may_differ or any(map(self._varies, variable.appended))
 
     def _varies(self, row: ast.expr) -> bool:
-        """Whether a row has as many values as there happen to be."""
+        """Return whether a row has as many values as there happen to be."""
         if isinstance(row, ast.ListComp):
             generators = row.generators
             return any(g.ifs or not _is_range(g.iter) for g in generators)
@@ -127,7 +127,7 @@ class UnequalRows:
 
 
 def has_unequal_rows(node: ast.List | ast.Tuple) -> bool:
-    """Whether a list in the text has rows of unequal length, or rows and others."""
+    """Return whether a list has rows of unequal length, or rows and others."""
     lengths = {
         len(row.elts) if isinstance(row, ast.List | ast.Tuple) else None
         for row in node.elts
@@ -137,7 +137,7 @@ def has_unequal_rows(node: ast.List | ast.Tuple) -> bool:
 
 
 def _receiver(call: ast.Call) -> tuple[str, str]:
-    """The name and the method of `name.method()`."""
+    """Return the name and the method of `name.method()`."""
     function = call.func
     if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
         return function.value.id, function.attr
@@ -145,4 +145,4 @@ def _receiver(call: ast.Call) -> tuple[str, str]:
 
 
 def _is_range(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and getattr(node.func, "id", "") == "range"
+    return called_function(node) == "range"

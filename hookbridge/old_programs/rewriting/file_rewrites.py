@@ -54,7 +54,7 @@ def rewrite_files(
     skip: Collection[str] = (),
     rules: Sequence[RewriteRule] = REWRITES,
 ) -> Iterator[FileRewrite | Unread]:
-    """Rewrites files and the Python files of folders; nothing is written.
+    """Rewrite files and the Python files of folders; nothing is written.
 
     What a file means follows from its whole program: the files that it imports are
     read, too.
@@ -71,9 +71,10 @@ def rewrite_files(
                 raise ValueError(f"{where}; name that path")
             if re.search(r"\r(?!\n)", module.text):
                 raise ValueError("its lines end with carriage returns alone")
-            lost = unused_lost_imports(module, programs)
-            place = dataclasses.replace(programs.place(module), unused_lost=lost)
-            result = rewrite_module(module, place, names, *choice, guests)
+            removed = unused_lost_imports(module, programs)
+            in_program = programs.place(module)
+            in_program = dataclasses.replace(in_program, unused_lost=removed)
+            result = rewrite_module(module, in_program, names, *choice, guests)
             yield _whole(result, module)
         except ValueError as e:
             yield Unread(module.file, str(e))
@@ -85,7 +86,7 @@ def rewrite_files(
 def copy_to(
     folder: str | os.PathLike[str], paths: Iterable[str | os.PathLike[str]]
 ) -> dict[Path, Path]:
-    """Copies files and folders into a new folder, to be rewritten there.
+    """Copy files and folders into a new folder, to be rewritten there.
 
     Args:
       folder: where they go; it must not exist, or be empty.
@@ -124,7 +125,7 @@ def copy_to(
 
 
 def _check_copy(target: Path, sources: Iterable[Path]) -> None:
-    """Refuses sources that do not exist, and a target that is in use or inside one."""
+    """Refuse sources that do not exist, and a target that is in use or inside one."""
     for source in sources:
         if not source.exists():
             raise errors.InvalidArgumentError(
@@ -143,7 +144,7 @@ def _check_copy(target: Path, sources: Iterable[Path]) -> None:
 
 
 def _copy(source: Path, copy: Path) -> None:
-    """Copies a file, or a folder without what Python and Git keep there."""
+    """Copy a file, or a folder without what Python and Git keep there."""
     if source.is_dir():
         skip = shutil.ignore_patterns(".git", "__pycache__")
         shutil.copytree(source, copy, symlinks=True, ignore=skip, dirs_exist_ok=True)
@@ -152,17 +153,20 @@ def _copy(source: Path, copy: Path) -> None:
 
 
 def moved(rewrite: FileRewrite, copies: Mapping[Path, Path]) -> FileRewrite:
-    """A rewrite that goes to the copy of its file, if `copy_to` has made one."""
+    """Return a rewrite that goes to the copy of its file, if `copy_to` has made one."""
     file = rewrite.path.resolve()
     for source, copy in copies.items():
         if file.is_relative_to(source.resolve()):
-            place = copy / file.relative_to(source.resolve())
-            return dataclasses.replace(rewrite, copy=place)
+            path_of_copy = copy / file.relative_to(source.resolve())
+            return dataclasses.replace(rewrite, copy=path_of_copy)
     return rewrite
 
 
 def _whole(result: Rewritten, module: Module) -> FileRewrite:
-    """The rewrite of a file; a notebook is shown with `# cell 3` and its magics."""
+    """Return the rewrite of a file.
+
+    A notebook is shown with `# cell 3` and its magics.
+    """
     if (notebook := module.notebook) is None:
         return FileRewrite(module, result, result.source)
     content = notebook.with_code(result.source)
@@ -180,7 +184,7 @@ def _whole(result: Rewritten, module: Module) -> FileRewrite:
 
 
 def write_all(plan: Sequence[FileRewrite]) -> Iterator[Path]:
-    """Replaces all files of a plan by their new texts, or none.
+    """Replace all files of a plan by their new texts, or none.
 
     Each new text is first written to a second file beside the first. Only when all are
     there, each replaces its first file: nobody sees half a file. Files that say
@@ -192,21 +196,21 @@ def write_all(plan: Sequence[FileRewrite]) -> Iterator[Path]:
     with contextlib.ExitStack() as stack:
         for rewrite in sorted(plan, key=lambda r: shows_tf1(r.module.evidence)):
             path = Path(os.path.realpath(rewrite.path))
-            beside = path.with_name(f".{path.name}.{os.getpid()}")
-            stack.callback(beside.unlink, missing_ok=True)
-            if reason := _stage(rewrite, path, beside):
+            staged_file = path.with_name(f".{path.name}.{os.getpid()}")
+            stack.callback(staged_file.unlink, missing_ok=True)
+            if reason := _stage(rewrite, path, staged_file):
                 raise errors.UnwritableError(
                     f"{os.fspath(rewrite.path)} {reason}; no file was changed. Run the "
                     "rewrite again."
                 )
-            staged.append((rewrite, path, beside))
-        for rewrite, path, beside in staged:
-            os.replace(beside, path)
+            staged.append((rewrite, path, staged_file))
+        for rewrite, path, staged_file in staged:
+            os.replace(staged_file, path)
             yield rewrite.path
 
 
 def _stage(rewrite: FileRewrite, path: Path, beside: Path) -> str:
-    """Writes the new text beside the file; returns why not, or nothing."""
+    """Write the new text beside the file; return why not, or nothing."""
     try:
         with beside.open("wb") as file:
             file.write(rewrite.content.encode(rewrite.module.encoding))

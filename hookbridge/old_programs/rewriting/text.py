@@ -22,7 +22,7 @@ def rewrite(
     skip: Collection[str] = (),
     rules: Sequence[RewriteRule] = REWRITES,
 ) -> Rewritten:
-    """Moves the code of one file to a newer TensorFlow.
+    """Move the code of one file to a newer TensorFlow.
 
     Nothing is executed and TensorFlow is not imported. Formatting is kept; a second
     rewrite changes nothing. The file is taken for a whole program: what other files say
@@ -45,8 +45,8 @@ def rewrite(
     names, choice = Target(target), chosen(rules, only, skip)
     try:
         module = Module(source)
-        place = Programs([module]).place(module)
-        return rewrite_module(module, place, names, *choice, {})
+        in_program = Programs([module]).place(module)
+        return rewrite_module(module, in_program, names, *choice, {})
     except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
         reason = why(e) if isinstance(e, SyntaxError) else f"{type(e).__name__}: {e}"
         raise errors.InvalidArgumentError(

@@ -17,12 +17,15 @@ except ModuleNotFoundError as __hookbridge__error__:
 
 
 def is_absent(root: str) -> bool:
-    """Whether a top module cannot be imported now; the program may add its folder."""
+    """Return whether a top module cannot be imported now.
+
+    The program may add its folder.
+    """
     return root not in sys.modules and importlib.util.find_spec(root) is None
 
 
 def tried(node: ast.Import | ast.ImportFrom, root: str) -> ast.stmt:
-    """A statement that tries an import, which may fail only for its top module."""
+    """Return a statement that tries an import; only its top module may fail."""
     text = _STATEMENT.format(module=__name__, root=root)
     (statement,) = ast.parse(text).body
     assert isinstance(statement, ast.Try)
@@ -33,16 +36,16 @@ def tried(node: ast.Import | ast.ImportFrom, root: str) -> ast.stmt:
 
 
 def leave_out(error: ModuleNotFoundError, root: str) -> None:
-    """Tells that an import is left out.
+    """Tell that an import is left out.
 
     It may be there for what it does when it is imported: nobody knows that here.
     """
     if error.name != root or error.__traceback__ is None:
         raise error
     code = error.__traceback__.tb_frame.f_code
-    place = f"{code.co_filename}:{error.__traceback__.tb_lineno}"
+    position = f"{code.co_filename}:{error.__traceback__.tb_lineno}"
     print(
-        f"hookbridge run: {place}: {root} is not installed and nothing uses it, so "
+        f"hookbridge run: {position}: {root} is not installed and nothing uses it, so "
         "its import is skipped",
         file=sys.stderr,
     )

@@ -28,7 +28,7 @@ def _not_converted(method: _Method) -> _Method:
 
 
 def _is_private(dotted: str) -> bool:
-    """Whether a name is below `tensorflow.python`."""
+    """Return whether a name is below `tensorflow.python`."""
     return dotted.startswith(f"{PYTHON}.")
 
 
@@ -84,12 +84,12 @@ class Answers:
                 ) from missing
 
     def _private_module(self, module: types.ModuleType) -> Any:
-        """A module that another one has, maybe only because it imports it."""
-        place = module.__name__
-        return views.find(self._targets_tf1, place) if _is_private(place) else module
+        """Return a module that another one has, maybe only because it imports it."""
+        name = module.__name__
+        return views.find(self._targets_tf1, name) if _is_private(name) else module
 
     def _is_lost(self, dotted: str) -> bool:
-        """Whether a name that is not there can be imported, and raises when it is used.
+        """Return whether an absent name can be imported, and raises when used.
 
         So it is with private names, and with all that nothing stands for.
         """
@@ -105,7 +105,7 @@ class Answers:
 
     @_not_converted
     def there(self, value: Any) -> Any:
-        """What a name means, in a file that is prepared for its `AttributeError`."""
+        """Return what a name means in a file that catches its `AttributeError`."""
         if views.is_gone(value):
             raise AttributeError(f"TensorFlow removed this name: {value!r}")
         return value

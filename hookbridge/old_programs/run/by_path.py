@@ -50,7 +50,7 @@ def follow(program: Program) -> None:
 def _run(
     code: types.CodeType, name: str, path: str, given: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The names of a file that ran as a module of some name, as `runpy` runs it."""
+    """Run a file as a module of some name, as `runpy` does; return its names."""
     module = types.ModuleType(name)
     space = vars(module)
     package = name.rpartition(".")[0]

@@ -35,7 +35,7 @@ class Inherited:
 
 
 def inherit(launch: Launch) -> None:
-    """Adds the item to the message of every child that this process will spawn."""
+    """Add the item to the message of every child that this process will spawn."""
     plain = multiprocessing.spawn.get_preparation_data
 
     def get_preparation_data(name: str) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def inherit(launch: Launch) -> None:
 
 
 def start(launch: Launch, path: list[str]) -> None:
-    """Prepares a child process for its parent's program, whose `sys.path` it gets."""
+    """Prepare a child process for its parent's program, whose `sys.path` it gets."""
     sys.path[:] = path  # the same message sets it too, but only after this
     located = locate(launch)
     program = own_modules.read(launch, located)
@@ -60,7 +60,7 @@ def start(launch: Launch, path: list[str]) -> None:
 
 
 def run_main(space: dict[str, Any]) -> None:
-    """Runs the program's main file in a child, whose `__name__` is `__mp_main__`."""
+    """Run the program's main file in a child, whose `__name__` is `__mp_main__`."""
     located, program = _in_child["program"]
     loader = OwnLoader(space["__name__"], located.file, program)
     space.update(__file__=located.file, __loader__=loader, __spec__=None)

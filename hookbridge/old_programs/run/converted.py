@@ -11,6 +11,7 @@ import functools
 from hookbridge.ground import compat, patching
 from hookbridge.old_programs.names.parsing import parsed
 from hookbridge.old_programs.run import statements
+from hookbridge.old_programs.run.given_back import asking
 
 
 def follow() -> None:
@@ -21,14 +22,15 @@ def follow() -> None:
     @functools.wraps(plain)
     def source(function: object) -> str:
         text: str = plain(function)
-        is_ours = statements.HELPER in getattr(function, "__globals__", ())
+        space = getattr(function, "__globals__", ())
+        is_ours = statements.HELPER in space or asking.HELPER in space
         return rewritten(text) if is_ours else text
 
     patching.assign(utils, getimmediatesource=source)
 
 
 def rewritten(source: str) -> str:
-    """The source of a function with its imports answered, if it has any."""
+    """Return the source of a function with its imports answered, if it has any."""
     text = f"if True:\n{source}" if source[:1].isspace() else source
     plain = ast.unparse(parsed(text))
     new = ast.unparse(statements.replaced(parsed(text)))

@@ -26,7 +26,7 @@ _PYTEST_OPTION = "--assert=plain"
 
 
 def prepare(launch: Launch) -> Callable[[], int]:
-    """Reads the program and enters its world; what is returned runs the program."""
+    """Read the program and enter its world; what is returned runs the program."""
     worlds.check_not_imported()
     # `python -P` does not put the program's folder into `sys.path`.
     puts_folder = not getattr(sys.flags, "safe_path", False)
@@ -57,7 +57,7 @@ def prepare(launch: Launch) -> Callable[[], int]:
 
 
 def run_main(launch: Launch, located: Located, program: Program) -> int:
-    """Runs the main file as `__main__`."""
+    """Run the main file as `__main__`."""
     if launch.as_module and launch.program == "pytest":
         # Tests may look at `sys.argv`, which stays as it is.
         options = os.environ.get("PYTEST_ADDOPTS", "")
@@ -87,7 +87,7 @@ def run_main(launch: Launch, located: Located, program: Program) -> int:
 
 
 def _run_notebook(notebook: Notebook, located: Located, program: Program) -> int:
-    """Runs the cells in the notebook's folder, as Jupyter does."""
+    """Run the cells in the notebook's folder, as Jupyter does."""
     main = types.ModuleType("__main__")
     main.__dict__.update(__builtins__=sys.modules["builtins"])
     sys.modules["__main__"] = main

@@ -46,12 +46,12 @@ class Cells(ast.NodeTransformer):
         self._left_out = left_out
 
     def visit_Module(self, node: ast.Module) -> ast.Module:
-        """Called with the whole cell."""
+        """Run the whole cell."""
         self.generic_visit(node)
         return as_run(node, self._targets_tf1, self._left_out)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Leaves out an installation, and says so."""
+        """Leave out an installation, and say so."""
         self.generic_visit(node)
         command = _command(node)
         if not _REPLACES.match(command):
@@ -65,8 +65,8 @@ class Cells(ast.NodeTransformer):
 
 
 def _command(call: ast.Call) -> str:
-    """The command that IPython makes of `!pip install x` and `%pip install x`."""
-    words = [one.value for one in call.args if isinstance(one, ast.Constant)]
+    """Return the command behind `!pip install x` and `%pip install x`."""
+    words = [a.value for a in call.args if isinstance(a, ast.Constant)]
     function = call.func if isinstance(call.func, ast.Attribute) else None
     if function is None or ast.unparse(function.value) != "get_ipython()":
         return ""
@@ -100,11 +100,11 @@ class _Shell(InteractiveShell):
         """Figures need no window."""
 
     def showtraceback(self, *values: Any, **more: Any) -> None:
-        """Keeps the error."""
+        """Keep the error."""
         self.error = sys.exc_info()[1]
 
     def showsyntaxerror(self, *values: Any, **more: Any) -> None:
-        """Keeps the error."""
+        """Keep the error."""
         self.error = sys.exc_info()[1]
 
 
@@ -142,7 +142,7 @@ class IPythonShell:
 
 
 def as_python(source: str) -> str:
-    """The Python that IPython makes of a cell."""
+    """Return the Python that IPython makes of a cell."""
     manager: Any = TransformerManager
     return str(manager().transform_cell(source))
 
@@ -153,7 +153,7 @@ def prepare(
     targets_tf1: bool | None,
     left_out: Collection[str] = (),
 ) -> None:
-    """Lets the cells and the files of a shell find the program's TensorFlow."""
+    """Let the cells and the files of a shell find the program's TensorFlow."""
     shell.ast_transformers.append(Cells(targets_tf1, left_out))
     _prepare_files(shell, program)
     if _VERSION_MAGIC not in shell.magics_manager.magics["line"]:

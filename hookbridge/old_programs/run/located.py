@@ -38,7 +38,7 @@ class Launch:
     guests: str | None = None
     # Steps in an epoch of these guests, for loops without epochs.
     steps_per_epoch: int | None = None
-    # A folder, and the options of the `hb.recorder` that joins in place of guests.
+    # A folder, and the options of the `hb.recorder` that joins after the guests.
     record: tuple[str, dict[str, Any]] | None = None
     # Installed packages that mean TensorFlow 1; others are asked.
     old_libraries: tuple[str, ...] = ()
@@ -56,18 +56,18 @@ class Located:
     others: tuple[str, ...] = ()
 
     def import_packages(self) -> None:
-        """Imports the packages above a module, as `python -m` does first."""
+        """Import the packages above a module, as `python -m` does first."""
         if self.spec is not None and self.spec.parent:
             importlib.import_module(self.spec.parent)
 
 
 def locate(launch: Launch) -> Located:
-    """Finds the main file."""
+    """Find the main file."""
     return _module(launch) if launch.as_module else _file(launch.program)
 
 
 def _file(path: str) -> Located:
-    """Where a program is that is given as a file or a folder."""
+    """Return where a program is that is given as a file or a folder."""
     file = os.path.join(path, "__main__.py") if os.path.isdir(path) else path
     if not os.path.isfile(file):
         reason = why_no_file(path)
@@ -85,7 +85,7 @@ def _file(path: str) -> Located:
 
 
 def _module(launch: Launch) -> Located:
-    """Where a program is that is given by `-m`, with the packages above it."""
+    """Return where a program is that is given by `-m`, with the packages above it."""
     name = launch.program
     specs = _specs(name)
     if specs and specs[-1].submodule_search_locations is not None:
@@ -97,14 +97,14 @@ def _module(launch: Launch) -> Located:
             "source is there."
         )
     packages = [spec.origin or "" for spec in specs[:-1]]
-    folder, own = os.getcwd(), OwnCode(os.getcwd())
-    others = packages if file in own else _files_to_run(launch.arguments, folder)
-    sources = tuple(path for path in others if path.endswith(".py"))
+    folder, own_code = os.getcwd(), OwnCode(os.getcwd())
+    further = packages if file in own_code else _files_to_run(launch.arguments, folder)
+    sources = tuple(path for path in further if path.endswith(".py"))
     return Located(file, folder, file, specs[-1], sources)
 
 
 def _specs(name: str) -> list[ModuleSpec]:
-    """How a module and the packages above it are found; empty if they are not.
+    """Return how a module and the packages above it are found; empty if they are not.
 
     Nothing is imported: the packages may need the world that the program has not yet.
     A folder without `__init__.py` is found through the imported package around it. An
@@ -132,22 +132,22 @@ def _specs(name: str) -> list[ModuleSpec]:
 
 
 def _spec(whole: str, path: list[str] | None) -> ModuleSpec | None:
-    """What the first finder says that knows a module in some folders."""
+    """Return what the first finder says that knows a module in some folders."""
     finders = (finder for finder in sys.meta_path if hasattr(finder, "find_spec"))
     specs = (finder.find_spec(whole, path) for finder in finders)
     return next((spec for spec in specs if spec is not None), None)
 
 
 def _files_to_run(arguments: Sequence[str], folder: str) -> list[str]:
-    """The Python files that an installed tool is to run: pytest, unittest, coverage."""
+    """Return the Python files that a tool such as pytest or coverage is to run."""
     places = [a.partition("::")[0] for a in arguments if not a.startswith("-")]
     result: list[str] = []
-    for place in [p for p in places if os.path.exists(p)] or [folder]:
-        if os.path.isfile(place):
-            above = os.path.join(os.path.dirname(place), "conftest.py")
-            result += [place, *([above] if os.path.isfile(above) else [])]
+    for path in [p for p in places if os.path.exists(p)] or [folder]:
+        if os.path.isfile(path):
+            above = os.path.join(os.path.dirname(path), "conftest.py")
+            result += [path, *([above] if os.path.isfile(above) else [])]
             continue
-        for inside, folders, files in os.walk(place):
+        for inside, folders, files in os.walk(path):
             folders[:] = [f for f in folders if f[:1] not in "._"]
             result += [os.path.join(inside, file) for file in sorted(files)]
     return result
@@ -188,18 +188,18 @@ class OwnCode:
         return not (folder + os.sep).startswith(self._installed)
 
     def is_old_library(self, file: str) -> bool:
-        """Whether it is a file of an installed package that means TensorFlow 1."""
+        """Return whether it is a file of an installed package of TensorFlow 1."""
         return is_old_library(file, self._old_libraries)
 
     def is_of_program(self, file: str) -> bool:
-        """Whether the program's author wrote it: it is of no library."""
+        """Return whether the program's author wrote it: it is of no library."""
         return file in self and not self.is_old_library(file)
 
     def is_inside(self, file: str) -> bool:
-        """Whether a file is in the program's folder."""
+        """Return whether a file is in the program's folder."""
         return os.path.realpath(file).startswith(self.folder + os.sep)
 
     def roots(self) -> list[str]:
-        """Folders in which the program's own modules are looked for."""
-        others = [path for path in sys.path if path and os.path.isdir(path)]
-        return [self.folder, *(p for p in others if os.path.join(p, "_.py") in self)]
+        """Return folders in which the program's own modules are looked for."""
+        folders = [path for path in sys.path if path and os.path.isdir(path)]
+        return [self.folder, *(p for p in folders if os.path.join(p, "_.py") in self)]

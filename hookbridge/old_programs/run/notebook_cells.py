@@ -31,11 +31,11 @@ class Shell(Protocol):
     """What runs cells."""
 
     def run(self, cell: Cell) -> BaseException | None:
-        """Runs a cell; returns the error that ended it."""
+        """Run a cell; return the error that ended it."""
 
 
 def check(notebook: Notebook, path: str) -> None:
-    """Makes sure that all cells can run, before the first one does."""
+    """Make sure that all cells can run, before the first one does."""
     has_ipython = extras.is_installed("IPython")
     for number, error in notebook.broken.items():
         source = next(cell.source for cell in notebook.code if cell.number == number)
@@ -52,7 +52,7 @@ def check(notebook: Notebook, path: str) -> None:
 
 
 def _is_ipython(source: str) -> bool:
-    """Whether IPython understands a cell."""
+    """Return whether IPython understands a cell."""
     from hookbridge.old_programs.run import ipython
 
     try:
@@ -65,7 +65,7 @@ def _is_ipython(source: str) -> bool:
 def run(
     notebook: Notebook, located: Located, program: Program, main: types.ModuleType
 ) -> int:
-    """Runs the cells in the main module; says which one failed."""
+    """Run the cells in the main module; say which one failed."""
     targets_tf1 = program.note_loaded(located.file)
     shell: Shell
     folders: tuple[str, ...] = ()
@@ -123,11 +123,11 @@ class PlainShell:
         tree = ast.parse(source, name)
         tree = statements.as_run(tree, self._targets_tf1, self._left_out)
         is_shown = bool(tree.body) and isinstance(tree.body[-1], ast.Expr)
-        last = tree.body.pop() if is_shown else None
+        shown = tree.body.pop() if is_shown else None
         try:
             exec(compile(tree, name, "exec"), self._space)
-            if isinstance(last, ast.Expr):
-                value = compile(ast.Expression(last.value), name, "eval")
+            if isinstance(shown, ast.Expr):
+                value = compile(ast.Expression(shown.value), name, "eval")
                 sys.displayhook(eval(value, self._space))
         except BaseException as e:
             return e

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from typing import Any
 
+from hookbridge.old_programs.run.given_back import old_libraries
 from hookbridge.old_programs.run.located import Launch, Located
 from hookbridge.old_programs.run.own_program import Program, program_of
 from hookbridge.old_programs.run.statements import as_run, is_changed
@@ -22,7 +23,7 @@ class OwnLoader(SourceFileLoader):
         self._program = program
 
     def get_code(self, fullname: str) -> Any:
-        """Compiles the file; `__pycache__` is neither read nor written."""
+        """Compile the file; `__pycache__` is neither read nor written."""
         path = self.get_filename(fullname)
         data = self.get_data(path)
         targets_tf1 = self._program.note_loaded(path)
@@ -35,7 +36,7 @@ class OwnLoader(SourceFileLoader):
 
 
 class OwnFinder:
-    """Finds only the program's own modules; `OwnLoader` loads them."""
+    """Finds the program's own modules, and files of old libraries that lack names."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -50,14 +51,18 @@ class OwnFinder:
         spec = PathFinder.find_spec(name, path, target)
         if spec is None or type(spec.loader) is not SourceFileLoader:
             return None
-        if spec.loader.path not in self._program.own:
+        loader = spec.loader
+        if loader.path in self._program.own:
+            spec.loader = OwnLoader(loader.name, loader.path, self._program)
+        elif old_libraries.is_one(loader.path):
+            spec.loader = old_libraries.OldLibraryLoader(loader.name, loader.path)
+        else:
             return None
-        spec.loader = OwnLoader(spec.loader.name, spec.loader.path, self._program)
         return spec
 
 
 def read(launch: Launch, located: Located) -> Program:
-    """Reads a program; from now on `OwnLoader` loads its own modules."""
+    """Read a program; from now on `OwnLoader` loads its own modules."""
     program = program_of(launch, located)
     sys.meta_path.insert(0, OwnFinder(program))
     return program

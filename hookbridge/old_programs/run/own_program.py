@@ -47,38 +47,33 @@ class Program:
         self._joiner: Joiner | None = None
 
     def left_out(self, file: str) -> frozenset[str]:
-        """The imports of a file that are left out: nothing uses them, and they fail."""
+        """Return the imports of a file that fail and that nothing uses."""
         return self._left_out.get(os.path.realpath(file), frozenset())
 
     @property
     def uses_tensorflow(self) -> bool:
-        """Whether a flag chooses its world, or a file that was read has TensorFlow."""
+        """Return whether a flag chooses its world, or a file uses TensorFlow."""
         if self._launch.keras is not None or self._launch.v1 is not None:
             return True
         return any(e.tensorflow for e in self._evidence.values())
 
     def evidence(self, file: str) -> Evidence:
-        """The evidence of one file; a file that `read_program` missed is read now."""
+        """Return the evidence of one file.
+
+        A file that `read_program` missed is read now.
+        """
         if file not in self._evidence:
             module = read_module(file)
             if isinstance(module, Unread):
                 return Evidence()
             self._evidence[file] = module.evidence
-            self._bring_back(module)
             if not self.entered:
                 files = list(self._evidence.values())
                 self.world = worlds.decide(files, self._launch)
         return self._evidence[file]
 
-    def _bring_back(self, module: Module | Unread) -> None:
-        """Gives libraries back what a file uses that is loaded late."""
-        if self.entered and isinstance(module, Module) and module.evidence.lost:
-            from hookbridge.old_programs.run.given_back import lost_names
-
-            lost_names.bring_back(module.evidence.lost)
-
     def enter(self) -> None:
-        """Enters the world, once."""
+        """Enter the world, once."""
         if not self.entered:
             self.entered = True
             worlds.enter(self.world)
@@ -102,8 +97,8 @@ class Program:
         guests: Any = None
         if launch.guests is not None:
             guests = GuestFile(launch.guests)
-        elif launch.record is not None:
-            guests = Recorders(*launch.record)
+        if launch.record is not None:
+            guests = Recorders(*launch.record, guests)
         steps, is_own = launch.steps_per_epoch, self.own.is_of_program
         self._joiner = Joiner(guests, steps, is_own)
         if worlds.has_estimator(self.world):
@@ -112,16 +107,15 @@ class Program:
         fits.join(self._joiner)
 
     def report(self) -> list[str]:
-        """The lines to print at the end about guests from outside."""
+        """Return the lines to print at the end about guests from outside."""
         return self._joiner.report() if self._joiner else []
 
     def note_loaded(self, file: str) -> bool | None:
-        """A file is loaded: the first one that imports TensorFlow enters the world.
+        """Enter the world when the first file that imports TensorFlow is loaded.
 
         Returns whether it means TensorFlow 1; None if it imports no TensorFlow.
         """
         if self.own.is_old_library(file):
-            self._bring_back(read_module(file))
             return True
         evidence = self.evidence(file)
         if not evidence.tensorflow:
@@ -133,16 +127,16 @@ class Program:
 
 
 def program_of(launch: Launch, located: Located) -> Program:
-    """Reads the files of a program; nothing of it runs yet."""
-    own = OwnCode(located.folder, launch.old_libraries)
-    programs = read_program([located.file, *located.others], own.roots())
+    """Read the files of a program; nothing of it runs yet."""
+    own_code = OwnCode(located.folder, launch.old_libraries)
+    programs = read_program([located.file, *located.others], own_code.roots())
     modules = programs.modules
     evidence = {module.file: module.evidence for module in modules}
     left_out = {module.path: _unused_imports(module, programs) for module in modules}
-    return Program(launch, own, evidence, modules[0].notebook, left_out)
+    return Program(launch, own_code, evidence, modules[0].notebook, left_out)
 
 
 def _unused_imports(module: Module, programs: Programs) -> frozenset[str]:
-    """The imports that are left out, since they fail and nothing uses them."""
-    absent = {one.full for one in unused_absent_imports(module, programs)}
+    """Return the imports that are left out, since they fail and nothing uses them."""
+    absent = {import_.full for import_ in unused_absent_imports(module, programs)}
     return unused_lost_imports(module, programs) | absent

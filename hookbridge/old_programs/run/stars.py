@@ -15,18 +15,18 @@ _MORE = ("contrib", "flags", "__version__")
 
 
 def listed(targets_tf1: bool, dotted: str, module: Any) -> Collection[str]:
-    """The names: those of TensorFlow 1.15 in a file that means it."""
-    place, _, rest = canonical(dotted).partition(".")
-    if rest.startswith("contrib"):
+    """Return the names: those of TensorFlow 1.15 in a file that means it."""
+    root, _, inside = canonical(dotted).partition(".")
+    if inside.startswith("contrib"):
         areas: Mapping[str, list[str]] = table("public-1.15")["contrib"]
-        return areas.get(rest[len("contrib.") :], ())
+        return areas.get(inside[len("contrib.") :], ())
     if (
         targets_tf1
-        and place == "tf"
-        and (names := table("public-1.15")["tf"].get(rest))
+        and root == "tf"
+        and (names := table("public-1.15")["tf"].get(inside))
     ):
-        return (*names, *(() if rest else _MORE))
-    if place == KERAS and isinstance(module, View):
+        return (*names, *(() if inside else _MORE))
+    if root == KERAS and isinstance(module, View):
         return {*names_of(dotted), *_of_module(module.__dict__["_view_modules"][0])}
     parts = module.__dict__["_view_modules"][:-1] if isinstance(module, View) else ()
     names = {}
@@ -36,6 +36,6 @@ def listed(targets_tf1: bool, dotted: str, module: Any) -> Collection[str]:
 
 
 def _of_module(module: Any) -> list[str]:
-    """What a module lists, or its names without an underscore."""
+    """Return what a module lists, or its names without an underscore."""
     names: list[str] | None = getattr(module, "__all__", None)
     return names or [name for name in dir(module) if not name.startswith("_")]

@@ -1,8 +1,8 @@
 """What is rewritten of a program's own files as they are loaded.
 
 Import statements become calls, which `answers` answers, and arguments of TensorFlow's
-methods get their names of today. Methods that built-in types have lost become calls,
-too, which `lost_methods` answers.
+methods get their names of today. Names that other libraries have lost become calls,
+too, which `given_back` answers.
 
 `import tensorflow as tf` becomes `tf = __hookbridge__.module("tensorflow")`, at the
 same place in the file, so that tracebacks show the right lines. So does a call of
@@ -30,7 +30,7 @@ from hookbridge.old_programs.reading import guards, starred
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.run import absent
-from hookbridge.old_programs.run.given_back import lost_methods
+from hookbridge.old_programs.run.given_back.asking import asked, comes_first, may_ask
 
 HELPER = "__hookbridge__"
 ROOTS = ("tensorflow", KERAS)
@@ -41,7 +41,7 @@ _ANSWERS = "hookbridge.old_programs.run.answers"
 def as_run(
     tree: ast.Module, targets_tf1: bool | None, left_out: Collection[str] = ()
 ) -> ast.Module:
-    """A module as it runs: imports of TensorFlow are answered, old arguments renamed.
+    """Return a module as it runs: imports answered, old arguments renamed.
 
     Args:
       tree: the module; it is changed.
@@ -51,7 +51,8 @@ def as_run(
     """
     if left_out:
         tree = _LeavingOut(left_out).visit(tree)
-    helpers: list[ast.stmt] = []
+    asking = asked(tree)
+    helpers: list[ast.stmt] = [] if asking is None else [asking]
     if targets_tf1 is not None:
         _name_ends_of_models(tree)
         rewriting = _Rewriting(starred.free_names(tree))
@@ -59,17 +60,15 @@ def as_run(
         answers = "for_tf1" if targets_tf1 else "for_tf2"
         if rewriting.has_calls:
             helpers += [ast.ImportFrom(_ANSWERS, [ast.alias(answers, HELPER)], 0)]
-    asking = lost_methods.Asking()
-    tree = _WithoutOldModes().visit(asking.visit(tree))
-    helpers += [copy.copy(lost_methods.IMPORT)] if asking.found else []
-    place = sum(1 for _ in itertools.takewhile(_comes_first, tree.body))
+    tree = _WithoutOldModes().visit(tree)
+    index = sum(1 for _ in itertools.takewhile(comes_first, tree.body))
     start = ast.Pass(lineno=1, col_offset=0)
-    tree.body[place:place] = [ast.copy_location(one, start) for one in helpers]
+    tree.body[index:index] = [ast.copy_location(helper, start) for helper in helpers]
     return ast.fix_missing_locations(tree)
 
 
 def _name_ends_of_models(tree: ast.Module) -> None:
-    """Gives `Model(input=, output=)` the names that its class looks for."""
+    """Give `Model(input=, output=)` the names that its class looks for."""
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and has_old_ends(n)]
     if not calls:
         return
@@ -83,30 +82,24 @@ def _name_ends_of_models(tree: ast.Module) -> None:
 def is_changed(
     source: bytes, targets_tf1: bool | None, left_out: Collection[str]
 ) -> bool:
-    """Whether a module may run otherwise than it is written; see `as_run`."""
+    """Return whether a module may run otherwise than it is written; see `as_run`."""
     if targets_tf1 is not None or left_out:
         return True
-    return lost_methods.may_be_in(source) or (b"U" in source and b"open" in source)
+    return may_ask(source) or (b"U" in source and b"open" in source)
 
 
 def replaced(tree: ast.Module) -> ast.Module:
-    """A tree whose imports of TensorFlow ask `HELPER`."""
+    """Return a tree whose imports of TensorFlow and lost names are answered."""
+    asked(tree)
     new: ast.Module = ast.fix_missing_locations(_Rewriting().visit(tree))
     return new
-
-
-def _comes_first(statement: ast.stmt) -> bool:
-    """Whether it must stay at the top: a docstring, or an import of `__future__`."""
-    if isinstance(statement, ast.ImportFrom):
-        return statement.module == "__future__"
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 class _WithoutOldModes(ast.NodeTransformer):
     """Opens files without the mode `U`, which Python has lost."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Called with each call."""
+        """Visit each call."""
         self.generic_visit(node)
         if (mode := old_mode(node)) is not None:
             mode.value = mode_of_today(str(mode.value))
@@ -120,16 +113,16 @@ class _LeavingOut(ast.NodeTransformer):
         self._left_out = left_out
 
     def _visit_import(self, node: ast.Import | ast.ImportFrom) -> list[ast.stmt]:
-        """The import of what is left, and a try for each package that is absent."""
-        found = list(imports(node))
-        left_out = [one for one in found if one.full in self._left_out]
-        node.names = [one.alias for one in found if one not in left_out]
+        """Return the import of what is left, and a try for each absent package."""
+        imported = list(imports(node))
+        left_out = [import_ for import_ in imported if import_.full in self._left_out]
+        node.names = [import_.alias for import_ in imported if import_ not in left_out]
         statements: list[ast.stmt] = [node] if node.names else []
-        for one in left_out:
-            root = one.full.partition(".")[0]
+        for import_ in left_out:
+            root = import_.full.partition(".")[0]
             if absent.is_absent(root):
                 alone = copy.copy(node)
-                alone.names = [one.alias]
+                alone.names = [import_.alias]
                 statements.append(absent.tried(alone, root))
         return statements or [ast.copy_location(ast.Pass(), node)]
 
@@ -146,20 +139,20 @@ class _Rewriting(ast.NodeTransformer):
         self._tries_names = False
 
     def visit_Try(self, node: ast.Try) -> Any:
-        """Imports and names whose errors are caught here are strict."""
+        """Make imports and names strict whose errors are caught here."""
         before = self._strict, self._tries_names
         self._strict = self._strict or any(
             guards.catches(handler, guards.OF_IMPORTS) for handler in node.handlers
         )
         self._tries_names = self._tries_names or guards.tries_names(node)
-        node.body = [new for one in node.body for new in _listed(self.visit(one))]
+        node.body = [new for old in node.body for new in _listed(self.visit(old))]
         self._strict, self._tries_names = before
         for part in (node.handlers, node.orelse, node.finalbody):
-            part[:] = [new for one in part for new in _listed(self.visit(one))]
+            part[:] = [new for old in part for new in _listed(self.visit(old))]
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
-        """A name that is tried has to be there."""
+        """Return a name that is tried has to be there."""
         root: ast.expr = node
         while isinstance(root, ast.Attribute):
             root = root.value
@@ -200,7 +193,7 @@ class _Rewriting(ast.NodeTransformer):
         return [ast.copy_location(m, node) for m in statements]
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """Answers an import by a call, and translates arguments with another name."""
+        """Answer an import by a call, and translate arguments with another name."""
         self.generic_visit(node)
         if _is_answered(module := loaded(node)):
             return ast.copy_location(self._call("module", module), node)
@@ -209,7 +202,7 @@ class _Rewriting(ast.NodeTransformer):
             asked.args, asked.keywords = node.args, node.keywords
             return ast.copy_location(asked, node)
         method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        node.args = [one for one in node.args if one not in surplus(node)]
+        node.args = [a for a in node.args if a not in surplus(node)]
         size: ast.expr | None = None
         for keyword in list(node.keywords):
             today = ARGUMENTS.get((method, keyword.arg or ""))

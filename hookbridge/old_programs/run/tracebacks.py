@@ -18,7 +18,7 @@ _ROOMS = (os.path.join(_HERE, ""), os.path.join(_CONTRIB, ""))
 
 @contextlib.contextmanager
 def of_program_only(folders: tuple[str, ...] = ()) -> Iterator[None]:
-    """Shows an uncaught error without the frames of this room and of `contrib`.
+    """Show an uncaught error without the frames of this room and of `contrib`.
 
     Frames of code in `folders` are left out, too. The error then passes on, so that
     Python ends the process as it always does; it is not shown a second time.
@@ -39,27 +39,27 @@ def of_program_only(folders: tuple[str, ...] = ()) -> Iterator[None]:
 
 
 def _trim(error: BaseException, folders: tuple[str, ...], visited: set[int]) -> None:
-    """Takes code in folders out of the traceback of an error and of its causes."""
+    """Take code in folders out of the traceback of an error and of its causes."""
     if id(error) in visited:
         return
     visited.add(id(error))
     error.__traceback__ = _without(error.__traceback__, folders)
-    for other in (error.__cause__, error.__context__):
-        if other is not None:
-            _trim(other, folders, visited)
+    for origin in (error.__cause__, error.__context__):
+        if origin is not None:
+            _trim(origin, folders, visited)
 
 
 def _without(
     entry: types.TracebackType | None, folders: tuple[str, ...]
 ) -> types.TracebackType | None:
-    """A traceback without the entries of files in some folders."""
-    others = []
+    """Return a traceback without the entries of files in some folders."""
+    shown = []
     while entry is not None:
         if not os.path.abspath(entry.tb_frame.f_code.co_filename).startswith(folders):
-            others.append(entry)
+            shown.append(entry)
         entry = entry.tb_next
     following = None
-    for entry in reversed(others):
+    for entry in reversed(shown):
         entry.tb_next = following
         following = entry
     return following

@@ -22,7 +22,7 @@ KERAS_VERSION = f"{keras_package.VERSION}-tf"
 
 
 def is_gone(value: object) -> bool:
-    """Whether the found object is a `Gone`: the name exists no more."""
+    """Return whether the found object is a `Gone`: the name exists no more."""
     return isinstance(value, Gone)
 
 
@@ -37,7 +37,7 @@ def device(name_or_function: Any) -> Any:
 
 @functools.cache
 def tensorflow(targets_tf1: bool) -> View:
-    """What `tensorflow` is in a file."""
+    """Return what `tensorflow` is in a file."""
     import tensorflow as tf
 
     v1 = tf.compat.v1
@@ -45,21 +45,21 @@ def tensorflow(targets_tf1: bool) -> View:
         version = View(
             "tensorflow.version", (v1.version,), {"VERSION": lambda: VERSION}
         )
-        own: dict[str, Callable[[], Any]] = {
+        added: dict[str, Callable[[], Any]] = {
             **_shared(),
             "__version__": lambda: VERSION,
             "VERSION": lambda: VERSION,
             "keras": lambda: _keras(v1.keras, lambda: KERAS_VERSION),
             "version": lambda: version,
         }
-        return View("tensorflow", (v1, tf), own)
-    own = _shared()
-    own["keras"] = lambda: _keras(tf.keras, _version_of_keras2)
-    own["device"] = lambda: device
+        return View("tensorflow", (v1, tf), added)
+    added = _shared()
+    added["keras"] = lambda: _keras(tf.keras, _version_of_keras2)
+    added["device"] = lambda: device
     for name in ("train", "summary", "nn", "metrics", "losses", "saved_model", "data"):
         both = (getattr(tf, name), getattr(v1, name))
-        own[name] = functools.partial(View, f"tensorflow.{name}", both)
-    return View("tensorflow", (tf, v1), own)
+        added[name] = functools.partial(View, f"tensorflow.{name}", both)
+    return View("tensorflow", (tf, v1), added)
 
 
 def _keras(module: Any, version: Callable[[], str]) -> Any:
@@ -79,8 +79,8 @@ def _version_of_keras2() -> str:
 
 
 def _shared() -> dict[str, Callable[[], Any]]:
-    """The names that both views add to TensorFlow's."""
-    own: dict[str, Callable[[], Any]] = {
+    """Return the names that both views add to TensorFlow's."""
+    added: dict[str, Callable[[], Any]] = {
         "contrib": namespace.root,
         "examples": _examples,
         "pywrap_tensorflow": functools.partial(
@@ -88,32 +88,32 @@ def _shared() -> dict[str, Callable[[], Any]]:
         ),
     }
     for name in ("core", "python"):
-        own[name] = functools.partial(importlib.import_module, f"tensorflow.{name}")
-    return own
+        added[name] = functools.partial(importlib.import_module, f"tensorflow.{name}")
+    return added
 
 
 def _examples() -> Any:
     """`tensorflow.examples`, with nothing but the reader of MNIST in it."""
     from hookbridge.contrib.areas import mnist
 
-    place: Any = mnist
+    package: Any = mnist
     for name in ("input_data", "mnist", "tutorials"):
-        place = types.SimpleNamespace(**{name: place})
-    return place
+        package = types.SimpleNamespace(**{name: package})
+    return package
 
 
 def find(targets_tf1: bool, dotted: str) -> Any:
-    """The object that a dotted name of TensorFlow or Keras stands for."""
+    """Return the object that a dotted name of TensorFlow or Keras stands for."""
     if dotted.partition(".")[0] == KERAS:
         return keras_package.find(dotted, targets_tf1)
     if dotted == PYTHON or dotted.startswith(f"{PYTHON}."):
         return private_modules.find(dotted)
     value: Any = tensorflow(targets_tf1)
-    place = "tensorflow"
+    module = "tensorflow"
     for part in dotted.split(".")[1:]:
-        place = f"{place}.{part}"
+        module = f"{module}.{part}"
         try:
             value = getattr(value, part)
         except AttributeError:
-            value = importlib.import_module(place)
+            value = importlib.import_module(module)
     return value

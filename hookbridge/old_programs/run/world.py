@@ -50,7 +50,7 @@ class World:
 
 
 def decide(files: Sequence[Evidence], launch: Launch) -> World:
-    """The world of a program, from the evidence in its files and the flags."""
+    """Return the world of a program, from the evidence in its files and the flags."""
     reasons = []
     meaning = meaning_of(files, v1=bool(launch.v1))
     if meaning.old:
@@ -63,8 +63,8 @@ def decide(files: Sequence[Evidence], launch: Launch) -> World:
         reasons.append("--v1" if v1 else "--v2")
     keras2, why = _keras(meaning, launch)
     reasons += [why] if why else []
-    for what, modules in packages.missing(meaning, why if keras2 else None):
-        extras.check(*modules, user=f"The program ({what})")
+    for user, modules in packages.missing(meaning, why if keras2 else None):
+        extras.check(*modules, user=f"The program ({user})")
     return World(meaning, v1, keras2, why, tuple(reasons))
 
 
@@ -90,7 +90,7 @@ def _keras(meaning: Meaning, launch: Launch) -> tuple[bool | None, str]:
 
 
 def enter(world: World) -> None:
-    """Prepares this process as the world says; TensorFlow is imported here."""
+    """Prepare this process as the world says; TensorFlow is imported here."""
     check_not_imported()
     if world.keras2 is not None:
         os.environ[LEGACY_KERAS] = "1" if world.keras2 else "0"
@@ -99,8 +99,6 @@ def enter(world: World) -> None:
     from hookbridge import estimator
     from hookbridge.old_programs.run.given_back import (
         keras_constructors,
-        lost_arguments,
-        lost_names,
         old_meanings,
         validation_data,
     )
@@ -113,8 +111,6 @@ def enter(world: World) -> None:
         logger.setLevel("ERROR")
         tf.compat.v1.disable_v2_behavior()
         logger.setLevel(level)
-    lost_names.bring_back(world.meaning.lost)
-    lost_arguments.bring_back()
     if world.meaning.keras_argument is not None:
         keras_constructors.bring_back()
     old_meanings.bring_back()
@@ -147,7 +143,7 @@ def _end_coordinators_with_threads() -> None:
 
 
 def check_not_imported() -> None:
-    """Makes sure that the choice of Keras and of behaviour still has an effect."""
+    """Make sure that the choice of Keras and of behaviour still has an effect."""
     if "tensorflow" in sys.modules:
         raise errors.ImportOrderError(
             "TensorFlow was imported before `hookbridge run` could prepare it, by "
@@ -158,13 +154,13 @@ def check_not_imported() -> None:
 
 
 def keras2_is_installed() -> bool:
-    """Whether Keras 2 is installed."""
+    """Return whether Keras 2 is installed."""
     is_in_tensorflow = compat.installed_tf_version() <= LAST_WITH_KERAS2
     return is_in_tensorflow or importlib.util.find_spec("tf_keras") is not None
 
 
 def has_estimator(world: World) -> bool:
-    """Whether this process has Estimator: the program uses it, or it is installed.
+    """Return whether the program uses Estimator, or has it installed.
 
     Libraries may look for an Estimator that the program itself does not use.
     """

@@ -15,7 +15,7 @@ from hookbridge.old_programs.names.renamed_arguments import (
     name_today,
     surplus,
 )
-from hookbridge.old_programs.names.syntax import last_name
+from hookbridge.old_programs.names.syntax import called_method, keywords, last_name
 from hookbridge.old_programs.names.target import Target, table
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Place
@@ -38,7 +38,7 @@ _READER_WAY = '`tf.device("/cpu:0")` around readers and their queues'
 def of_call(
     module: Module, place: Place, call: ast.Call, target: Target
 ) -> Iterator[Finding]:
-    """What runs differently, or under another name, on the target."""
+    """Yield what runs differently, or under another name, on the target."""
     name = module.names.canonical(call.func) or ""
     if name == "tf.device" and call.args and _may_be_function(call.args[0]):
         # A rewrite leaves `import tensorflow`, which parts of TensorFlow need.
@@ -58,20 +58,20 @@ def of_call(
 
 
 def makes_untyped_array(call: ast.Call, function: str) -> bool:
-    """Whether a call makes an array of its one argument, and names no type."""
-    has_type = any(keyword.arg in ("dtype", None) for keyword in call.keywords)
+    """Return whether a call makes an array of its one argument, and names no type."""
+    has_type = bool(keywords(call).keys() & {"dtype", ""})
     return function in _MAKING and len(call.args) == 1 and not has_type
 
 
 def _of_arguments(module: Module, call: ast.Call, name: str) -> Iterator[Finding]:
-    """Arguments, and a method, that have another name or another value today."""
+    """Yield arguments, and a method, that have another name or another value today."""
     for _, way in itertools.islice(tpu_names.unnamed(module, call), 1):
-        what = 'TPUClusterResolver("")'
-        yield finding_at(module, call, "OLD_ARGUMENT", what, f"`{way}`")
-    method = getattr(call.func, "attr", "")
+        title = 'TPUClusterResolver("")'
+        yield finding_at(module, call, "OLD_ARGUMENT", title, f"`{way}`")
+    method = called_method(call)
     for argument, today in keras_arguments.counted(call):
-        what, way = f"{method}({argument}=)", f"`{today}=` samples / batch size"
-        yield finding_at(module, call, "KERAS1_COUNT", what, way)
+        title, way = f"{method}({argument}=)", f"`{today}=` samples / batch size"
+        yield finding_at(module, call, "KERAS1_COUNT", title, way)
     for node, today in itertools.islice(old_values(call, name), 1):
         way = f"`{today.format(ast.unparse(node))}`"
         yield finding_at(module, call, "OLD_ARGUMENT", name or method, way)
@@ -87,7 +87,7 @@ def _of_arguments(module: Module, call: ast.Call, name: str) -> Iterator[Finding
 def _of_argument(
     module: Module, call: ast.Call, keyword: ast.keyword, function: str
 ) -> Iterator[Finding]:
-    """An argument that has another name on the target, or none."""
+    """Yield an argument that has another name on the target, or none."""
     today = name_today(call, keyword, function)
     if today is None:
         return
@@ -96,21 +96,21 @@ def _of_argument(
         way = "`.prefetch(...)` after the `map`"
     elif is_second(call, keyword, function):
         way = "the argument without its name"
-    name = getattr(call.func, "attr", "") or function
+    name = called_method(call) or function
     yield finding_at(module, call, "OLD_ARGUMENT", f"{name}({keyword.arg}=)", way)
 
 
 def _summaries_nowhere(module: Module, call: ast.Call, name: str) -> Iterator[Finding]:
-    """A `SummarySaverHook` that has no place, where the target asks for one."""
-    given = {keyword.arg for keyword in call.keywords}
+    """Yield a `SummarySaverHook` that has no place, where the target asks for one."""
     # The third and fourth argument; `**options` may have them.
-    if len(call.args) < 3 and not given & {"output_dir", "summary_writer", None}:
+    has_place = keywords(call).keys() & {"output_dir", "summary_writer", ""}
+    if len(call.args) < 3 and not has_place:
         way = "`output_dir=`, or leave the hook out"
         yield finding_at(module, call, "SUMMARY_NOWHERE", name, way)
 
 
 def exact_tensors(module: Module, test: ast.Compare) -> Iterator[Finding]:
-    """A comparison of a type with `tf.Tensor`, which is a base class today."""
+    """Yield a comparison of a type with `tf.Tensor`, which is a base class today."""
     if ast.unparse(test.left).startswith("type("):
         for part in ast.walk(test):
             name = module.names.canonical(part) or ""
@@ -120,7 +120,7 @@ def exact_tensors(module: Module, test: ast.Compare) -> Iterator[Finding]:
 
 
 def _may_be_function(node: ast.expr) -> bool:
-    """Whether the argument of `tf.device` may be a function and not a name."""
+    """Return whether the argument of `tf.device` may be a function and not a name."""
     function = node.func if isinstance(node, ast.Call) else node
     ends = ("setter", "_fn", "chooser")
     return isinstance(node, ast.Lambda) or last_name(function).endswith(ends)

@@ -18,7 +18,7 @@ _SHELLS = ("os.system", "os.popen", "subprocess.")
 
 
 def child_programs(module: Module, programs: Programs) -> Iterator[Finding]:
-    """A finding for each command that starts such a file with Python.
+    """Yield a finding for each command that starts such a file with Python.
 
     The process that it starts gets TensorFlow as it is, since it is another one than
     that of `hookbridge run`.
@@ -33,11 +33,11 @@ def child_programs(module: Module, programs: Programs) -> Iterator[Finding]:
 
 
 def _started(module: Module, node: ast.AST) -> Iterator[str]:
-    """The files of Python that a command starts: a list, or a text for a shell."""
+    """Yield the Python files that a command starts: a list, or a shell's text."""
     if isinstance(node, ast.List | ast.Tuple) and node.elts:
-        first, *others = node.elts
+        first, *arguments = node.elts
         if _is_python(first, module):
-            files = (text for one in others for text in _texts(one))
+            files = (text for argument in arguments for text in _texts(argument))
             yield from [text for text in files if text.endswith(".py")][:1]
     elif isinstance(node, ast.Call) and node.args:
         function = module.names.through_program(node.func) or ""
@@ -47,26 +47,26 @@ def _started(module: Module, node: ast.AST) -> Iterator[str]:
 
 
 def _is_python(node: ast.expr, module: Module) -> bool:
-    """Whether the first word of a command is Python."""
+    """Return whether the first word of a command is Python."""
     if module.names.through_program(node) == "sys.executable":
         return True
     return any(map(_PYTHON.match, _texts(node)))
 
 
 def _texts(node: ast.AST) -> list[str]:
-    """The texts in an expression."""
-    constants = (one.value for one in ast.walk(node) if isinstance(one, ast.Constant))
+    """Return the texts in an expression."""
+    constants = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant))
     return [value for value in constants if isinstance(value, str)]
 
 
 def _places(name: str, module: Module, programs: Programs) -> Iterator[str]:
-    """Where a file may be that a command names."""
+    """Yield where a file may be that a command names."""
     for folder in (os.path.dirname(module.path), *programs.roots(module), os.getcwd()):
         yield os.path.join(folder, name)
 
 
 def _is_of_tf1(child: Module) -> bool:
-    """Whether a file needs what `hookbridge run` brings back."""
+    """Return whether a file needs what `hookbridge run` brings back."""
     meaning = meaning_of([child.evidence])
     estimator = meaning.estimator
     has_old_one = estimator and not estimator.name.startswith("hookbridge")

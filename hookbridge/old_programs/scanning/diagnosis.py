@@ -28,7 +28,12 @@ from hookbridge.old_programs.reading.lost_imports import (
 from hookbridge.old_programs.reading.modules import Unread
 from hookbridge.old_programs.reading.programs import Programs, read_programs
 from hookbridge.old_programs.scanning.child_programs import child_programs
-from hookbridge.old_programs.scanning.findings import Finding, finding_at, num_places
+from hookbridge.old_programs.scanning.findings import (
+    Finding,
+    Report,
+    finding_at,
+    num_places,
+)
 from hookbridge.old_programs.scanning.removed_modules import by_removed_module
 from hookbridge.old_programs.scanning.scan import UNUSED_WAY, findings_of
 
@@ -52,13 +57,18 @@ class Diagnosis:
     @property
     def left(self) -> int:
         """Number of places and files that are left to a person."""
-        return num_places(one for one in self.found if one.person) + len(self.unread)
+        return num_places(f for f in self.found if f.person) + len(self.unread)
+
+    @property
+    def report(self) -> Report:
+        """The places as a report, in the formats of which a scan has one too."""
+        return Report(self.target, self.files, self.found, self.unread)
 
 
 def diagnose(
     paths: Iterable[str | os.PathLike[str]], target: str, module: str = ""
 ) -> Diagnosis:
-    """Lists what the programs in files and folders need and the target lacks.
+    """List what the programs in files and folders need and the target lacks.
 
     The modules of a program that its files import are read, as `run` reads them.
     `module` is the one that `-m` names, in place of paths.
@@ -76,16 +86,16 @@ def diagnose(
     findings += _old_libraries(programs)
     findings += _not_in_libraries(programs)
     findings += _library_losses(programs)
-    for one in programs.modules:
-        findings += child_programs(one, programs)
+    for program_module in programs.modules:
+        findings += child_programs(program_module, programs)
     findings = list(by_removed_module(findings, names))
-    findings = [dataclasses.replace(one, file=shown(one.file)) for one in findings]
+    findings = [dataclasses.replace(f, file=shown(f.file)) for f in findings]
     findings.sort(key=lambda f: (not f.person, f.file, f.cell, f.line, f.column))
     return Diagnosis(
         target,
         len(programs.modules),
         tuple(findings),
-        tuple(Unread(shown(one.file), one.reason) for one in unread),
+        tuple(Unread(shown(u.file), u.reason) for u in unread),
         tuple(sorted(set(_absent(programs)))),
         tuple(dict.fromkeys(_missing(programs))),
         *_command(programs, module),
@@ -93,33 +103,33 @@ def diagnose(
 
 
 def shown(path: str) -> str:
-    """A path as a reader sees it: relative, if it is below the working directory."""
+    """Return a path as a reader sees it: relative if below the working directory."""
     whole, here = os.path.abspath(path), os.path.join(os.getcwd(), "")
     return whole.removeprefix(here) if path else path
 
 
 def _command(programs: Programs, module: str) -> tuple[str, str]:
-    """The command that runs a program, and the folder in which to give it."""
+    """Return the command that runs a program, and the folder in which to give it."""
     command = "hookbridge run"
     if module:
         return f"{command} -m {module}", ""
-    mains = [one for one in programs.given if programs.place(one).is_run]
+    mains = [m for m in programs.given if programs.place(m).is_run]
     named = started.by_name(mains[0], programs) if len(mains) == 1 else None
     return (f"{command} -m {named.name}", named.folder) if named else (command, "")
 
 
 def _missing(programs: Programs) -> Iterator[str]:
-    """Says what the programs need beside TensorFlow, and how to get it."""
+    """Say what the programs need beside TensorFlow, and how to get it."""
     for module in programs.modules:
-        place = programs.place(module)
-        if place.is_main:
-            meaning = place.of_main
+        in_program = programs.place(module)
+        if in_program.is_main:
+            meaning = in_program.of_main
             for why, modules in packages.missing(meaning, meaning.keras2):
                 yield f"the program ({why}) needs {extras.absent(modules)}"
 
 
 def _absent(programs: Programs) -> Iterator[str]:
-    """Modules that are neither installed nor in the folders of their program.
+    """Yield modules that are neither installed nor in the folders of their program.
 
     Those that a package of the program lacks have dots in their names.
     """
@@ -127,9 +137,9 @@ def _absent(programs: Programs) -> Iterator[str]:
         if module.notebook is not None and module.notebook.uses_ipython:
             yield from () if extras.is_installed("IPython") else ("IPython",)
             packages = module.notebook.packages
-            yield from (one for one in packages if is_absent(one, module, programs))
+            yield from (p for p in packages if is_absent(p, module, programs))
         yield from missing_modules(module, programs)
-        unused = {one.full for one in unused_absent_imports(module, programs)}
+        unused = {import_.full for import_ in unused_absent_imports(module, programs)}
         for node in module.nodes:
             for name in () if id(node) in module.guarded else _named(node):
                 if name not in unused and is_absent(name, module, programs):
@@ -137,7 +147,7 @@ def _absent(programs: Programs) -> Iterator[str]:
 
 
 def _old_libraries(programs: Programs) -> Iterator[Finding]:
-    """A finding for each installed package that means TensorFlow 1, at its import."""
+    """Yield a finding at the import of each package that means TensorFlow 1."""
     way = "a package for TensorFlow 2, or its code in the program"
     for module in programs.modules:
         for name, use in old_libraries(module):
@@ -147,34 +157,35 @@ def _old_libraries(programs: Programs) -> Iterator[Finding]:
 
 
 def _library_losses(programs: Programs) -> Iterator[Finding]:
-    """A finding for each installed package that uses lost names, at its import."""
+    """Yield a finding at the import of each package that uses removed names."""
     for module in programs.modules:
         for name, use, number in library_losses(module):
             more = f", and {number - 1} more" if number > 1 else ""
             way = f"a newer release of {name}, or `hookbridge run`"
             nodes = (n for n in module.nodes if name in _packages(n))
             for node in itertools.islice(nodes, 1):
-                what = f"{name} ({use}{more})"
-                yield finding_at(module, node, "LIBRARY_LOSS", what, way)
+                title = f"{name} ({use}{more})"
+                yield finding_at(module, node, "LIBRARY_LOSS", title, way)
 
 
 def _not_in_libraries(programs: Programs) -> Iterator[Finding]:
-    """A finding for each imported name that its installed library certainly lacks.
+    """Yield a finding for each imported name that its library certainly lacks.
 
     And for each import of what is not installed, if nothing uses it.
     """
     for module in programs.modules:
-        for one in unused_absent_imports(module, programs):
-            yield finding_at(module, one.node, "UNUSED_IMPORT", one.full, UNUSED_WAY)
-        for one in lost_imports(module, programs):
-            if lost_part(one.full):
+        for import_ in unused_absent_imports(module, programs):
+            node, name = import_.node, import_.full
+            yield finding_at(module, node, "UNUSED_IMPORT", name, UNUSED_WAY)
+        for import_ in lost_imports(module, programs):
+            if lost_part(import_.full):
                 continue  # the scan has it
-            root = one.full.partition(".")[0]
+            root = import_.full.partition(".")[0]
             code = "LIBRARY_NAME"
             way = f"its current name in {root}, or an older release of {root}"
-            if programs.is_unused(module, one.bound):
+            if programs.is_unused(module, import_.bound):
                 code, way = "UNUSED_IMPORT", UNUSED_WAY
-            yield finding_at(module, one.node, code, one.full, way)
+            yield finding_at(module, import_.node, code, import_.full, way)
 
 
 def _packages(node: ast.AST) -> set[str]:
@@ -182,6 +193,6 @@ def _packages(node: ast.AST) -> set[str]:
 
 
 def _named(node: ast.AST) -> set[str]:
-    """What a statement or a call imports from elsewhere."""
-    names = {*(one.full for one in imports(node)), loaded(node)}
+    """Return what a statement or a call imports from elsewhere."""
+    names = {*(import_.full for import_ in imports(node)), loaded(node)}
     return {name for name in names if name.partition(".")[0]}

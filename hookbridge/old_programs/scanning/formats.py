@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import quote
@@ -26,7 +27,7 @@ _VERDICTS = {
 
 
 def as_text(report: Report) -> str:
-    """Counts, then the findings, worst first, each with its way out."""
+    """Count, then the findings, worst first, each with its way out."""
     lines = [f"{counted(report.files, 'file')} read; {said(report.target)}."]
     counts = {verdict: count for verdict, count in report.verdicts.items() if count}
     for verdict, count in counts.items():
@@ -51,19 +52,19 @@ def as_text(report: Report) -> str:
 
 
 def as_json(report: Report) -> str:
-    """The report as JSON, indented."""
+    """Return the report as JSON, indented."""
     return json.dumps(report.to_json(), indent=2)
 
 
 def as_html(report: Report) -> str:
-    """The report as a page that needs no other files: counts, then the findings."""
+    """Return the report as a page by itself: counts, then the findings."""
     counts = [(str(n), v, _VERDICTS[v][0]) for v, n in report.verdicts.items() if n]
     rows = [
         (f.place, f.verdict, f.code, f"{f.name}: {f.message}", f.way_out)
         for f in report.findings
     ]
     parts = [table(counts), "<h2>Findings</h2>"]
-    parts.append(table(rows, ("place", "verdict", "code", "what", "way out")))
+    parts.append(table(rows, ("place", "verdict", "code", "what", "instead")))
     if report.unread:
         unread = [(u.file, u.reason) for u in report.unread]
         parts += ["<h2>Files that could not be read</h2>", table(unread)]
@@ -73,10 +74,10 @@ def as_html(report: Report) -> str:
 
 
 def as_sarif(report: Report) -> str:
-    """The report as SARIF 2.1.0, for code hosts and editors."""
+    """Return the report as SARIF 2.1.0, for code hosts and editors."""
     results = []
     for f in report.findings:
-        text = f"{f.name}: {f.message} Way out: {f.way_out}"
+        text = f"{f.name}: {f.message} Instead: {f.way_out}"
         region = {"startLine": f.line, "startColumn": f.column}
         if f.cell:
             # The lines of a cell are not those of the file.
@@ -117,7 +118,16 @@ def _result(
     path = PurePath(file)
     is_whole = path.is_absolute()
     uri = Path(path).as_uri() if is_whole else quote(os.fsencode(path.as_posix()))
-    place = {"artifactLocation": {"uri": uri}, "region": region}
-    locations = [{"physicalLocation": place}]
-    found: dict[str, Any] = {"ruleId": code, "level": level, "locations": locations}
-    return {**found, "message": {"text": text}}
+    location = {"artifactLocation": {"uri": uri}, "region": region}
+    locations = [{"physicalLocation": location}]
+    result: dict[str, Any] = {"ruleId": code, "level": level, "locations": locations}
+    return {**result, "message": {"text": text}}
+
+
+# Name of a format -> what writes a report in it.
+WRITERS: dict[str, Callable[[Report], str]] = {
+    "text": as_text,
+    "json": as_json,
+    "sarif": as_sarif,
+    "html": as_html,
+}

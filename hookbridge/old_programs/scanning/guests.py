@@ -51,31 +51,32 @@ class Guests:
                 self._add(module, node)
 
     def _add(self, module: Module, node: ast.ClassDef) -> None:
-        """Notes a class if one of its bases is a guest class."""
+        """Note a class if one of its bases is a guest class."""
         for base in node.bases:
-            own = base.id if isinstance(base, ast.Name) else ""
+            own_class = base.id if isinstance(base, ast.Name) else ""
             kind = self.kind(
-                module.names.through_program(base), f"{module.dotted}.{own}"
+                module.names.through_program(base), f"{module.dotted}.{own_class}"
             )
             if kind is not None:
                 self.kinds.setdefault(f"{module.dotted}.{node.name}", kind)
 
     def kind(self, dotted: str | None, own: str = "") -> str | None:
-        """ "hook", "listener" or "callback" for a class or a function that makes one.
+        """Return "hook", "listener" or "callback" for a class, or what makes one.
 
         `dotted` is its name as imported, `own` that of a class of the module itself.
         None where it is not certain.
         """
         if dotted is None:
             return self.kinds.get(own)
-        place, _, last = dotted.rpartition(".")
-        root = place.partition(".")[0]
-        if last == "CheckpointSaverListener":
+        module, _, attribute = dotted.rpartition(".")
+        root = module.partition(".")[0]
+        if attribute == "CheckpointSaverListener":
             return "listener"
-        if last == "SessionRunHook" or (root in _OF_HOOKS and last.endswith(_HOOKS)):
+        is_hook = root in _OF_HOOKS and attribute.endswith(_HOOKS)
+        if attribute == "SessionRunHook" or is_hook:
             return "hook"
         if root in FRAMEWORKS and (
-            last == "Callback" or "callbacks" in place.split(".")
+            attribute == "Callback" or "callbacks" in module.split(".")
         ):
             return "callback"
         names = (n for n in self.kinds if f".{n}".endswith(f".{dotted}"))
@@ -83,7 +84,7 @@ class Guests:
 
 
 def classes(guests: Guests, modules: Collection[Module]) -> Iterator[Finding]:
-    """The guest classes of some modules."""
+    """Yield the guest classes of some modules."""
     for module, node in guests.classes:
         kind = guests.kinds.get(f"{module.dotted}.{node.name}")
         if kind is None or module not in modules:
@@ -103,7 +104,7 @@ def classes(guests: Guests, modules: Collection[Module]) -> Iterator[Finding]:
 
 
 def _makes_ops(begin: ast.FunctionDef) -> bool:
-    """Whether `begin` calls TensorFlow for more than look-ups."""
+    """Return whether `begin` calls TensorFlow for more than look-ups."""
     return any(
         isinstance(n, ast.Call)
         and isinstance(n.func, ast.Attribute)
@@ -115,7 +116,7 @@ def _makes_ops(begin: ast.FunctionDef) -> bool:
 
 def sites(module: Module) -> Iterator[Finding]:
     """Every place of one module that takes guests."""
-    ours = [
+    names_from_us = [
         target.id
         for node in module.nodes
         if isinstance(node, ast.Assign) and _is_from_us(node.value, module, ())
@@ -127,7 +128,7 @@ def sites(module: Module) -> Iterator[Finding]:
             continue
         callee = last_name(node.func)
         for keyword in node.keywords:
-            if _is_from_us(keyword.value, module, ours):
+            if _is_from_us(keyword.value, module, names_from_us):
                 continue
             name = f"{callee}({keyword.arg}=)"
             if keyword.arg in HOOK_ARGUMENTS:
@@ -142,7 +143,10 @@ def sites(module: Module) -> Iterator[Finding]:
 
 
 def _is_from_us(node: ast.expr, module: Module, names: Collection[str]) -> bool:
-    """Whether `hb.as_hooks` or `hb.as_callbacks` returns it; `names` hold such."""
+    """Return whether `hb.as_hooks` or `hb.as_callbacks` returns it.
+
+    `names` hold such.
+    """
     if isinstance(node, ast.Call):
         return module.names.through_program(node.func) in _OURS
     return isinstance(node, ast.Name) and node.id in names

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Iterator
 from typing import TypeGuard
 
+from hookbridge.old_programs.names.syntax import (
+    called_function,
+    called_method,
+    times_bound,
+)
 from hookbridge.old_programs.reading import starred
 from hookbridge.old_programs.reading.modules import Module
 
@@ -47,7 +51,7 @@ _ERRORS = ("NameError", "AttributeError", "TypeError")
 
 
 def python2_uses(module: Module) -> Iterator[tuple[ast.expr, str]]:
-    """The places that Python 3 stops at, and what is used there."""
+    """Yield the places that Python 3 stops at, and what is used there."""
     prepared = _prepared(module)
     for node, name in (*_gone(module), *_lists(module)):
         if id(node) not in module.guarded and id(node) not in prepared:
@@ -55,7 +59,7 @@ def python2_uses(module: Module) -> Iterator[tuple[ast.expr, str]]:
 
 
 def _prepared(module: Module) -> frozenset[int]:
-    """The ids of nodes in a `try` that is prepared for a name that is not there."""
+    """Return the ids of nodes in a `try` that catches the lack of a name."""
     return frozenset(
         id(part)
         for node in module.nodes
@@ -66,13 +70,13 @@ def _prepared(module: Module) -> frozenset[int]:
 
 
 def _is_prepared(handler: ast.ExceptHandler) -> bool:
-    """Whether a handler names an error of what is not there, or any error."""
+    """Return whether a handler names an error of what is not there, or any error."""
     named = ast.unparse(handler.type) if handler.type else ""
     return not named or any(error in named for error in _ERRORS)
 
 
 def _gone(module: Module) -> Iterator[tuple[ast.expr, str]]:
-    """Names and methods that are gone, where the program does not define them."""
+    """Yield names and methods that are gone, where the program does not define them."""
     names = module.names
     # Any other module may give such a name.
     is_known = all(map(starred.is_followed, names.starred))
@@ -89,7 +93,7 @@ def _gone(module: Module) -> Iterator[tuple[ast.expr, str]]:
 
 
 def _lists(module: Module) -> Iterator[tuple[ast.expr, str]]:
-    """Uses of a list, where Python 3 has an iterator or a view."""
+    """Use of a list, where Python 3 has an iterator or a view."""
     functions = _FUNCTIONS & module.names.free
     # What a `DataFrame` calls its keys can be indexed.
     views = frozenset() if "pandas" in module.names.bound.values() else _VIEWS
@@ -111,21 +115,21 @@ def _lists(module: Module) -> Iterator[tuple[ast.expr, str]]:
 def _held_lists(
     nodes: list[ast.AST], functions: frozenset[str]
 ) -> Iterator[tuple[ast.expr, str]]:
-    """Uses of a list that a name holds, in the nodes of one scope."""
-    held = _held(nodes, functions)
+    """Use of a list that a name holds, in the nodes of one scope."""
+    held_functions = _held(nodes, functions)
     for node in nodes:
-        used = _used_as_list(node) if held else None
-        if isinstance(used, ast.Name) and used.id in held:
-            yield used, f"{held[used.id]} as a list"
+        used = _used_as_list(node) if held_functions else None
+        if isinstance(used, ast.Name) and used.id in held_functions:
+            yield used, f"{held_functions[used.id]} as a list"
 
 
 def _is_scope(node: ast.AST) -> bool:
-    """Whether names that it binds are its own."""
+    """Return whether names that it binds are its own."""
     return isinstance(node, _SCOPES)
 
 
 def _inside(scope: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a scope, without those of the scopes in it."""
+    """Yield the nodes of a scope, without those of the scopes in it."""
     for child in ast.iter_child_nodes(scope):
         yield child
         if not _is_scope(child):
@@ -133,23 +137,22 @@ def _inside(scope: ast.AST) -> Iterator[ast.AST]:
 
 
 def _held(nodes: list[ast.AST], functions: frozenset[str]) -> dict[str, str]:
-    """The names that a scope binds once, to what a function made; and that function."""
-    stores = Counter(
-        node.id
-        for node in nodes
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    )
-    held = {}
+    """Return the names that a scope binds once, to what a function made.
+
+    And that function.
+    """
+    stores = times_bound(nodes, with_parameters=False)
+    made_by = {}
     for node in nodes:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             name, made = node.targets[0].id, _function(node.value, functions)
             if made and stores[name] == 1:
-                held[name] = made
-    return held
+                made_by[name] = made
+    return made_by
 
 
 def _used_as_list(node: ast.AST) -> ast.expr | None:
-    """What has to be a sequence for an expression to have a value."""
+    """Return what has to be a sequence for an expression to have a value."""
     if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
         return node.value
     if isinstance(node, ast.Attribute) and node.attr == "sort":
@@ -158,21 +161,21 @@ def _used_as_list(node: ast.AST) -> ast.expr | None:
 
 
 def _is_length(node: ast.AST) -> TypeGuard[ast.Call]:
-    """Whether an expression is `len(...)`, which a view has too."""
+    """Return whether an expression is `len(...)`, which a view has too."""
     if not isinstance(node, ast.Call):
         return False
-    return len(node.args) == 1 and getattr(node.func, "id", "") == "len"
+    return len(node.args) == 1 and called_function(node) == "len"
 
 
 def _function(node: ast.expr | None, functions: frozenset[str]) -> str:
-    """The call of one of some functions that an expression is, or an empty text."""
-    name = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
+    """Return the function that an expression calls, of some, or an empty text."""
+    name = "" if node is None else called_function(node)
     return f"{name}(...)" if name in functions else ""
 
 
 def _view(node: ast.expr | None, views: frozenset[str]) -> str:
-    """The call of a method of dictionaries that an expression is, or an empty text."""
+    """Return the method of dictionaries that an expression calls, or ""."""
     if not isinstance(node, ast.Call) or node.args or node.keywords:
         return ""
-    name = getattr(node.func, "attr", "")
+    name = called_method(node)
     return f".{name}()" if name in views else ""

@@ -13,7 +13,7 @@ _GONE = "GONE"
 
 
 def by_removed_module(findings: Iterable[Finding], target: Target) -> Iterator[Finding]:
-    """The findings, where the names of a removed module are findings of the module.
+    """Yield the findings, with those of a removed module's names as its own.
 
     A single name of a module keeps its name, which says more.
 
@@ -21,12 +21,12 @@ def by_removed_module(findings: Iterable[Finding], target: Target) -> Iterator[F
       findings: those of all files.
       target: the TensorFlow that lacks the names.
     """
-    found = list(findings)
-    modules = [_removed_module(one, target) for one in found]
+    all_findings = list(findings)
+    modules = [_removed_module(finding, target) for finding in all_findings]
     names: dict[tuple[str, str], set[str]] = {}
-    for finding, module in zip(found, modules, strict=True):
+    for finding, module in zip(all_findings, modules, strict=True):
         names.setdefault((finding.file, module), set()).add(finding.name)
-    for finding, module in zip(found, modules, strict=True):
+    for finding, module in zip(all_findings, modules, strict=True):
         if not module or len(names[finding.file, module]) == 1:
             yield finding
             continue
@@ -39,7 +39,7 @@ def by_removed_module(findings: Iterable[Finding], target: Target) -> Iterator[F
 
 
 def _removed_module(finding: Finding, target: Target) -> str:
-    """The outermost removed module of a name that is left to a person, or nothing."""
+    """Return the outermost removed module of a name left to a person, or ""."""
     if finding.code != _GONE or not finding.person:
         return ""
     parts = finding.name.split(".")

@@ -37,7 +37,7 @@ _V1_WAY = "`tf.compat.v1.disable_v2_behavior()` first thing in the program"
 
 
 def scan(paths: Iterable[str | os.PathLike[str]], *, target: str = NEWEST) -> Report:
-    """Finds the places that matter for the move of a program to a newer TensorFlow.
+    """Find the places that matter for the move of a program to a newer TensorFlow.
 
     Nothing is executed and TensorFlow is not imported: files are parsed only. A file
     that cannot be read or parsed is reported, and the rest is still scanned. What a
@@ -66,7 +66,7 @@ def scan(paths: Iterable[str | os.PathLike[str]], *, target: str = NEWEST) -> Re
 
 
 def findings_of(module: Module, place: Place, target: Target) -> list[Finding]:
-    """What the target lacks of one module, by line."""
+    """Return what the target lacks of one module, by line."""
     findings = [*_names(module, place, target), *_switches(module, place, target)]
     for line, text in module.notebook.old_pins if module.notebook is not None else ():
         findings += [finding_at(module, None, "OLD_PIN", text, _PIN_WAY, first=line)]
@@ -82,8 +82,8 @@ def findings_of(module: Module, place: Place, target: Target) -> list[Finding]:
     if place.targets_tf1 and place.meaning.keras is not None:
         for name, line in new_keys(module.nodes):
             way = name.replace("accuracy", "acc")
-            found = finding_at(module, None, "KERAS_LOG", name, f"`{way}`", first=line)
-            findings.append(found)
+            log = finding_at(module, None, "KERAS_LOG", name, f"`{way}`", first=line)
+            findings.append(log)
     for use, name in python2_uses(module):
         findings.append(finding_at(module, use, "PYTHON_2", name, FROM_PYTHON_2))
     return sorted(findings, key=lambda f: (f.cell, f.line, f.column))
@@ -94,9 +94,9 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
 
     What the program writes itself, and what it does without, is not reported.
     """
-    own = tuple(f"{name}." for name in place.meaning.written)
+    written = tuple(f"{name}." for name in place.meaning.written)
     for node, name in _with_flags_once(uses(module.nodes, module.names)):
-        if id(node) in module.guarded or f"{name}.".startswith(own):
+        if id(node) in module.guarded or f"{name}.".startswith(written):
             continue
         if _is_own_method(node, place):
             continue
@@ -113,20 +113,20 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
 
 
 def _is_manual(outcome: Resolution) -> bool:
-    """Whether a person has to replace a name."""
+    """Return whether a person has to replace a name."""
     return not outcome.living and CODES[outcome.code].verdict == "manual"
 
 
 def _is_own_method(node: ast.expr | ast.stmt, place: Place) -> bool:
-    """Whether a class of the program has a lost method of this name."""
+    """Return whether a class of the program has a lost method of this name."""
     method = getattr(node, "attr", "")
     if not lost_methods(method):
         return False
-    return any(method in other.own_members for other in place.own.values())
+    return any(method in own_module.own_members for own_module in place.own.values())
 
 
 def _may_be_of_others(module: Module, node: ast.Attribute, name: str) -> bool:
-    """Whether the object of a lost method may be one of a class that has it."""
+    """Return whether the object of a lost method may be one of a class that has it."""
     row = lost_names().get(name)
     if row is None or not row.is_of_others:
         return False
@@ -140,7 +140,7 @@ def _stays(
     place: Place,
     target: Target,
 ) -> bool:
-    """Whether a name of Keras means the same in this place on the target."""
+    """Return whether a name of Keras means the same in this place on the target."""
     if is_there(name, target) and not place.has_keras2_of(target):
         return True
     is_import = isinstance(node, ast.stmt) or bool(loaded(node))
@@ -151,7 +151,7 @@ def _stays(
 def _with_flags_once(
     found: Iterable[tuple[ast.expr | ast.stmt, str]],
 ) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    """Uses with one of the flags, however many of them the file reads."""
+    """Use with one of the flags, however many of them the file reads."""
     has_flags = False
     for node, name in found:
         before, flags, _ = f"{name}.".partition(".FLAGS.")
@@ -163,7 +163,7 @@ def _with_flags_once(
 
 
 def _outcome(name: str, target: Target, *, targets_tf1: bool) -> Resolution | None:
-    """What becomes of a name in a file, which may be one of TensorFlow 1."""
+    """Return what becomes of a name in a file, which may be one of TensorFlow 1."""
     outcome = resolve(name, target)
     if outcome is None:
         return None
@@ -177,20 +177,20 @@ def _outcome(name: str, target: Target, *, targets_tf1: bool) -> Resolution | No
 
 
 def _old_file(module: Module, place: Place) -> Iterator[Finding]:
-    """The import of TensorFlow in a file that is TF1 code only as its program is."""
+    """Yield the import of TensorFlow in a file that is TF1 by its program alone."""
     shows_it_itself = module.evidence.old or module.evidence.leftover
     if not place.targets_tf1 or shows_it_itself or not place.meaning.old:
         return
     name = f"TensorFlow 1: {place.meaning.old}"
     for node in module.nodes:
-        names = [getattr(one.node, "module", one.full) for one in imports(node)]
+        names = [getattr(i.node, "module", i.full) for i in imports(node)]
         if "tensorflow" in (*names, loaded(node)):
             yield finding_at(module, node, "V1_FILE", name, _V1_IMPORT)
             return
 
 
 def _switches(module: Module, place: Place, target: Target) -> Iterator[Finding]:
-    """What the program of a main file needs and does not switch on itself."""
+    """Yield what the program of a main file needs and does not switch on itself."""
     meaning = place.of_main
     if place.starts:
         yield from _switch(module, "V1_BEHAVIOUR", meaning.lacks_switch, _V1_WAY)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from hookbridge.old_programs.names.syntax import keyword, last_name
 from hookbridge.old_programs.reading.modules import Module
 
 _RESOLVER = ".cluster_resolver.TPUClusterResolver"
@@ -12,19 +13,18 @@ _LOCAL = '"local"'
 
 
 def unnamed(module: Module, call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
-    """The expressions in a call that are an empty name, and what to write for each.
+    """Yield the expressions of a call that are an empty name, with new texts.
 
     A flag is one if its default is an empty text.
     """
     if not (module.names.canonical(call.func) or "").endswith(_RESOLVER):
         return
-    named = [one.value for one in call.keywords if one.arg == "tpu"]
-    for argument in (*call.args[:1], *named):
+    for argument in (*call.args[:1], *keyword(call, "tpu")):
         yield from _empty(module, argument)
 
 
 def _empty(module: Module, node: ast.expr) -> Iterator[tuple[ast.expr, str]]:
-    """Those parts of an expression that come to an empty name, and what to write."""
+    """Yield the parts of an expression that are an empty name, with new texts."""
     if isinstance(node, ast.Constant):
         if node.value == "":
             yield node, _LOCAL
@@ -38,22 +38,17 @@ def _empty(module: Module, node: ast.expr) -> Iterator[tuple[ast.expr, str]]:
 
 
 def _is_empty_flag(module: Module, node: ast.Attribute) -> bool:
-    """Whether it is `FLAGS.tpu`, and the file defines that flag with an empty text."""
+    """Return whether it is `FLAGS.tpu`, a flag that the file defines as empty."""
     if ast.unparse(node.value).rpartition(".")[2] != "FLAGS":
         return False
-    for other in module.nodes:
-        if isinstance(other, ast.Call) and other.args and _defines(other.func):
-            named = [one.value for one in other.keywords if one.arg == "default"]
-            name, *default = [getattr(one, "value", None) for one in other.args[:2]]
-            default += [getattr(one, "value", None) for one in named]
+    for call in module.nodes:
+        if (
+            isinstance(call, ast.Call)
+            and call.args
+            and last_name(call.func) == "DEFINE_string"
+        ):
+            given = (*call.args[:2], *keyword(call, "default"))
+            name, *default = [getattr(argument, "value", None) for argument in given]
             if name == node.attr and default == [""]:
                 return True
     return False
-
-
-def _defines(function: ast.expr) -> bool:
-    """Whether a function is `DEFINE_string`, of whatever module."""
-    return "DEFINE_string" in (
-        getattr(function, "attr", ""),
-        getattr(function, "id", ""),
-    )

@@ -19,15 +19,15 @@ FIELDS = ("file", "line", "column", "cell", "name", "code", "run", "migrate", "p
 
 
 def as_json(diagnosis: Diagnosis) -> str:
-    """The diagnosis as JSON, indented."""
-    findings = [{f: getattr(one, f) for f in FIELDS} for one in diagnosis.found]
-    rest = {**asdict(diagnosis), "found": findings, "left": diagnosis.left}
-    rest["troubles"] = list(_troubles())
-    return json.dumps(rest, indent=2)
+    """Return the diagnosis as JSON, indented."""
+    findings = [{f: getattr(row, f) for f in FIELDS} for row in diagnosis.found]
+    document = {**asdict(diagnosis), "found": findings, "left": diagnosis.left}
+    document["troubles"] = list(_troubles())
+    return json.dumps(document, indent=2)
 
 
 def as_text(diagnosis: Diagnosis, *, details: bool = False) -> str:
-    """What is to be installed, the verdict, and what is left to a person.
+    """Return what is to be installed, the verdict, and what is left to a person.
 
     The lines have at most 100 columns.
 
@@ -46,15 +46,15 @@ def as_text(diagnosis: Diagnosis, *, details: bool = False) -> str:
         lines += textwrap.wrap(f"This machine: {trouble}", COLUMNS)
     for unread in diagnosis.unread:
         lines.append(f"{unread.file}  could not be read: {unread.reason}")
-    lines += _listed(one for one in diagnosis.found if one.person or details)
-    mended = num_places(one for one in diagnosis.found if not one.person)
+    lines += _listed(f for f in diagnosis.found if f.person or details)
+    mended = num_places(f for f in diagnosis.found if not f.person)
     if mended and not details:
         lines.append(f"`--details` lists {counted(mended, 'more place')}.")
     return "\n".join(lines)
 
 
 def _troubles() -> Iterator[str]:
-    """What on this machine may stop a program, each with the way out."""
+    """Yield what on this machine may stop a program, each with the way out."""
     yield from compat.known_troubles(compat.installed_versions())
     backend = compat.other_backend()
     if backend:
@@ -66,26 +66,26 @@ def _troubles() -> Iterator[str]:
 
 
 def _absent(diagnosis: Diagnosis) -> Iterator[str]:
-    """The modules that the program imports and this machine lacks."""
+    """Yield the modules that the program imports and this machine lacks."""
     for name in diagnosis.absent:
-        what = f"the program imports {name}, which is not installed."
+        problem = f"the program imports {name}, which is not installed."
         if "." in name:
-            what = (
+            problem = (
                 f"the program imports {name}, which has no Python file. Build it "
                 "first if it is in another language, such as Cython."
             )
         elif name in extras.MODULES:
-            what += f" Install it with {extras.install(extras.MODULES[name][1])}."
+            problem += f" Install it with {extras.install(extras.MODULES[name][1])}."
         elif os.path.isdir(name) or os.path.isfile(f"{name}.py"):
-            what += (
+            problem += (
                 " It is in the working directory, where Python looks only with `-m`: "
                 "give `doctor -m` the name of the main module."
             )
-        yield what
+        yield problem
 
 
 def _verdict(diagnosis: Diagnosis) -> str:
-    """Whether there is work for a person, as one sentence."""
+    """Return whether there is work for a person, as one sentence."""
     has_first = bool(diagnosis.absent or diagnosis.missing)
     if diagnosis.left:
         need = "needs" if diagnosis.left == 1 else "need"
@@ -96,8 +96,8 @@ def _verdict(diagnosis: Diagnosis) -> str:
     if not diagnosis.found:
         return f"{nothing} is missing."
     # What `run` does and no rule can write, such as `scipy.misc.imread`.
-    by_run = [one for one in diagnosis.found if one.verdict == "manual"]
-    written = num_places(one for one in diagnosis.found if one.verdict != "manual")
+    by_run = [finding for finding in diagnosis.found if finding.verdict == "manual"]
+    written = num_places(f for f in diagnosis.found if f.verdict != "manual")
     changes = f"changes {counted(written, 'place')}"
     if by_run:
         number = counted(num_places(by_run), "more place")
@@ -110,12 +110,13 @@ def _verdict(diagnosis: Diagnosis) -> str:
 
 
 def _listed(findings: Iterable[Finding]) -> Iterator[str]:
-    """The findings by what is said of them, each with its places."""
+    """Yield the findings by what is said of them, each with its places."""
     places: dict[tuple[str, ...], dict[str, list[str]]] = {}
-    for one in findings:
-        file = f"{one.file}:cell {one.cell}" if one.cell else one.file
-        by_file = places.setdefault((one.name, one.run, one.migrate, one.person), {})
-        by_file.setdefault(file, []).append(str(one.line))
+    for finding in findings:
+        file = f"{finding.file}:cell {finding.cell}" if finding.cell else finding.file
+        texts = (finding.name, finding.run, finding.migrate, finding.person)
+        by_file = places.setdefault(texts, {})
+        by_file.setdefault(file, []).append(str(finding.line))
     for (name, run, migrate, person), by_file in places.items():
         yield name
         files = (f"{f}:{', '.join(dict.fromkeys(n))}" for f, n in by_file.items())

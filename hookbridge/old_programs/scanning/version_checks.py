@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from hookbridge.old_programs.names.syntax import last_name
 from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Place
@@ -18,7 +19,7 @@ _EXITS = ("exit", "quit", "_exit", "abort")
 def of_versions(
     module: Module, place: Place, node: ast.stmt, target: Target
 ) -> Iterator[Finding]:
-    """An `assert`, or an `if` whose branch ends the program, that fails today."""
+    """Yield an `assert`, or an `if` whose branch ends the program, that fails today."""
     if isinstance(node, ast.Assert):
         test, is_passed = node.test, True
     elif isinstance(node, ast.If) and _ends(node.body):
@@ -43,16 +44,14 @@ def of_versions(
 
 
 def _is_tried(module: Module, node: ast.stmt) -> bool:
-    """Whether a statement stands in a `try` that may catch what it raises."""
-    tries = (one for one in module.nodes if isinstance(one, ast.Try) and one.handlers)
-    return any(node in ast.walk(part) for one in tries for part in one.body)
+    """Return whether a statement stands in a `try` that may catch what it raises."""
+    tries = (n for n in module.nodes if isinstance(n, ast.Try) and n.handlers)
+    return any(node in ast.walk(part) for tried in tries for part in tried.body)
 
 
 def _ends(body: list[ast.stmt]) -> bool:
-    """Whether a branch ends the program."""
-    last = body[-1] if body else None
-    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call):
-        function = last.value.func
-        name = getattr(function, "attr", "") or getattr(function, "id", "")
-        return name in _EXITS
-    return isinstance(last, ast.Raise)
+    """Return whether a branch ends the program."""
+    end = body[-1] if body else None
+    if isinstance(end, ast.Expr) and isinstance(end.value, ast.Call):
+        return last_name(end.value.func) in _EXITS
+    return isinstance(end, ast.Raise)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import itertools
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +84,42 @@ def test_a_restart_goes_on_with_what_callbacks_counted(
     count = counting(keras)
     fit(built(keras, tmp_path / "parts"), [saver(tmp_path / "other"), count])
     assert count.batches == STEPS
+
+
+def as_keras_tuner(guests: list[Any]) -> list[Any]:
+    return copy.deepcopy(hb.as_callbacks(guests))
+
+
+def of_its_own(guests: list[Any]) -> list[Any]:
+    return [copy.deepcopy(each) for each in hb.as_callbacks(guests)]
+
+
+def pickled(guests: list[Any]) -> list[Any]:
+    stopping, *others = hb.as_callbacks(guests)
+    return [pickle.loads(pickle.dumps(stopping)), *others]
+
+
+def beside(guests: list[Any]) -> list[Any]:
+    stopping, *others = guests
+    return [stopping, *hb.as_callbacks(others)]
+
+
+@pytest.mark.parametrize("listed", [as_keras_tuner, of_its_own, pickled, beside])
+def test_copies_of_callbacks_and_callbacks_beside_have_a_state(
+    listed: Any, keras: Any, tmp_path: Path
+) -> None:
+    """keras-tuner copies its callbacks for each trial, Ray and joblib pickle them."""
+    waits = []
+    for epochs in (2, 5):
+        stopping = keras.callbacks.EarlyStopping("loss", patience=9, min_delta=1e-4)
+        callbacks = listed([stopping, saver(tmp_path)])
+        model = built(keras, tmp_path)
+        model.fit(X, Y, batch_size=8, epochs=epochs, verbose=0, callbacks=callbacks)
+        waits.append(callbacks[0].wait)
+    assert waits == [1, 6]
+    path = tmp_path / f"model.ckpt-{7 * STEPS}.hookbridge.json"
+    kinds = [each["class"] for each in json.loads(path.read_text())["callbacks"]]
+    assert kinds == ["EarlyStopping"]
 
 
 def test_a_checkpoint_in_mid_epoch_has_the_state_of_its_step(

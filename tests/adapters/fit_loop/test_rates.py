@@ -10,6 +10,7 @@ import tensorflow as tf
 from hook_fetching import hook_of, run_loop, sequential, with_step
 
 from hookbridge import errors
+from hookbridge.adapters.keras_model.optimizers import name_of
 
 v1: Any = tf.compat.v1
 train: Any = v1.train
@@ -59,6 +60,32 @@ def test_rate_of_an_optimizer_that_only_the_step_knows(
     run_loop(model, rate_hook("second/learning_rate:0", 0.0))
     np.testing.assert_array_equal(model.get_weights()[0], before[0])
     assert float(np.asarray(model.second.learning_rate)) == 0.5
+
+
+@pytest.mark.parametrize("is_scaled", [False, True])
+def test_rate_of_an_optimizer_with_decay(keras2: Any, is_scaled: bool) -> None:
+    """Those of Keras 2.10 and before divide the rate by what no variable shows."""
+    optimizer = keras2.optimizers.legacy.SGD(0.5, decay=0.25)
+    if is_scaled:
+        optimizer = keras2.mixed_precision.LossScaleOptimizer(optimizer)
+    model = sequential(keras2)
+    model.compile(optimizer, "mse")
+    hook = rate_hook("learning_rate:0", None)
+    own = rate_hook(f"{name_of(optimizer)}/learning_rate:0", None)
+    run_loop(model, hook, own)
+    decayed = [0.5 / (1 + 0.25 * step) for step in range(4)]
+    np.testing.assert_allclose(hook.seen, decayed, 1e-6)
+    assert own.seen == [0.5] * 4  # the variable that callbacks set
+    before = model.get_weights()
+    run_loop(model, rate_hook("learning_rate:0", 0.0))
+    np.testing.assert_array_equal(model.get_weights()[0], before[0])
+    # What is fed is the rate of the step: the decay does not divide it again.
+    native = sequential(keras2)
+    native.set_weights(before)
+    native.compile(keras2.optimizers.legacy.SGD(0.25), "mse")
+    run_loop(native)
+    run_loop(model, rate_hook("learning_rate:0", 0.25))
+    np.testing.assert_allclose(model.get_weights()[0], native.get_weights()[0], 1e-6)
 
 
 @pytest.mark.parametrize("feed", [None, 0.0])

@@ -287,7 +287,7 @@ def test_a_server_of_the_programs_own_is_no_task_that_is_known(
             servers[1].target, is_chief=True, hooks=hooks
         ) as session:
             session.run(train_op)
-    warned = said("so it calls `CSVLogger`, whose role is `chief`")
+    warned = said("So it also calls `CSVLogger`, which only the chief should call")
     assert bool(warned) == (guest == "CSVLogger")
 
 

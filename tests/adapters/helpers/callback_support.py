@@ -201,7 +201,7 @@ def table_of(keras: Any, outcomes: dict[str, dict[str, str]]) -> str:
     """
     carried = [name for name, cells in outcomes.items() if name not in REFUSED]
     lines = [f"### {title_of(keras)}", ""]
-    lines += [f"- carried: {', '.join(f'`{name}`' for name in carried)}"]
+    lines += [f"- work: {', '.join(f'`{name}`' for name in carried)}"]
     for name, cells in outcomes.items():
         if name in REFUSED:
             lines.append(f"- `{name}` is {cells[LOOPS[0]]}")

@@ -313,7 +313,7 @@ def carried() -> str:
     They are in every mode and host and for every Keras, as the tests show.
     """
     names = (f"`{row.name}`" for row in ROWS if row.refused is None)
-    return f"Carried: {', '.join(names)}."
+    return f"These hooks of TensorFlow work: {', '.join(names)}."
 
 
 def reasons() -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import gc
 import itertools
 import shutil
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -197,6 +199,43 @@ def test_two_savers(
     tmp_path: Path,
 ) -> None:
     compare(train, keras, savers, monkeypatch, tmp_path)
+
+
+@pytest.mark.parametrize("with_callback", [True, False])
+def test_a_saver_of_a_hooks_own_waits_for_the_thread(
+    keras: Any, with_callback: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It is in no collection, and saves while the thread writes to a slow disk."""
+    write, is_writing = saved.write, threading.Event()
+    seen: list[bool] = []
+
+    def slow(*arguments: Any) -> Any:
+        is_writing.set()
+        time.sleep(0.3)
+        try:
+            return write(*arguments)
+        finally:
+            is_writing.clear()
+
+    class Own(v1.train.Saver):  # type: ignore[misc]
+        def save(self, *args: Any, **options: Any) -> Any:
+            seen.append(is_writing.is_set())
+            return super().save(*args, **options)
+
+    monkeypatch.setattr(saved, "write", slow)
+    with tf.Graph().as_default():
+        step = v1.train.get_or_create_global_step()
+        train_op = v1.assign_add(step, 1)
+        saver = Own()
+        at_once = AT_ONCE(str(tmp_path), save_steps=1, saver=saver)
+        guests = [BACKGROUND(str(tmp_path), save_steps=1), at_once]
+        guests += [counter(keras)] if with_callback else []
+        hooks = hb.as_hooks(guests, steps_per_epoch=LENGTH)
+        with v1.train.SingularMonitoredSession(hooks=hooks) as session:
+            for _ in range(3):
+                session.run(train_op)
+    assert seen and not any(seen)
+    assert "save" not in vars(saver)
 
 
 @pytest.mark.parametrize("in_step", [True, False])

@@ -38,7 +38,7 @@ def test_state_goes_on(
             found = part(keras, str(tmp_path), *each)
             bests = bests or found["bests"]
             assert found == expected(number, bests)
-    assert not said("begins anew") and not said("no longer among")
+    assert not said("starts over") and not said("no longer among")
 
 
 @pytest.mark.slow

@@ -165,7 +165,7 @@ def test_log_names_who_goes_on_and_who_does_not(
             state.parts[0].restore(found)
             assert left[1].count == 5
             assert left[0].count == (0 if left[0].path == "/c" else 5)
-    assert said("`Writes` begins anew: the state of `Writes` has another `path`")
+    assert said("`Writes` starts over: the state of `Writes` has another `path`")
     assert said("the state of `EarlyStopping(monitor='loss')`, which is no longer")
 
 

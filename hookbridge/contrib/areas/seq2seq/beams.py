@@ -38,7 +38,7 @@ class FinalBeamSearchDecoderOutput(NamedTuple):
 
 
 def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
-    """Repeats each entry of a batch, in a structure of tensors."""
+    """Repeat each entry of a batch, in a structure of tensors."""
     with tf.name_scope(name or "tile_batch"):
         return tf.nest.map_structure(lambda x: tf.repeat(x, multiplier, 0), t)
 
@@ -50,14 +50,14 @@ def gather_tree(
     end_token: Any,
     name: str | None = None,
 ) -> Any:
-    """The sequences, `[time, batch, beams]`, that end in the beams of the last step.
+    """Return the sequences `[time, batch, beams]` that end in the last beams.
 
     `end_token` stands after the end of a sequence, and after the longest of a batch.
     """
     step_ids = tf.convert_to_tensor(step_ids)
     times, _, beams = dimensions(step_ids)
     end = tf.zeros_like(step_ids[0]) + tf.cast(end_token, step_ids.dtype)
-    own = tf.zeros_like(step_ids[0]) + tf.range(beams)
+    beam_numbers = tf.zeros_like(step_ids[0]) + tf.range(beams)
 
     def back(carried: Any, step: Any) -> Any:
         time, ids, parents = step
@@ -67,7 +67,7 @@ def gather_tree(
         return tf.where(inside, chosen, end), tf.where(inside, before, carried[1])
 
     steps = (tf.range(times), step_ids, tf.convert_to_tensor(parent_ids))
-    ids, _ = tf.scan(back, steps, (end, own), reverse=True)
+    ids, _ = tf.scan(back, steps, (end, beam_numbers), reverse=True)
     ended = tf.cumsum(tf.cast(tf.equal(ids, end), tf.int32), 0, exclusive=True)
     return tf.ensure_shape(tf.where(ended > 0, end, ids), step_ids.shape)
 
@@ -96,10 +96,10 @@ class BeamSearchDecoder(Decoder):
         has_arrays = any(isinstance(part, tf.TensorArray) for part in state)
         if coverage_penalty_weight or (has_arrays and reorder_tensor_arrays):
             raise NotImplementedError(
-                "Received coverage_penalty_weight or a history of alignments that is "
-                "to be reordered; expected neither: hookbridge does not carry these "
-                "two parts of tf.contrib.seq2seq.BeamSearchDecoder. Way out: "
-                "AttentionWrapper(alignment_history=False)."
+                "Received coverage_penalty_weight, or a history of alignments to "
+                "reorder; expected neither: hookbridge does not support these two "
+                "parts of tf.contrib.seq2seq.BeamSearchDecoder. Use "
+                "AttentionWrapper(alignment_history=False) instead."
             )
         self._cell, self._output_layer = cell, output_layer
         self._embedding_fn = embedding_function(embedding)
@@ -170,7 +170,7 @@ class BeamSearchDecoder(Decoder):
         return FinalBeamSearchDecoderOutput(beams, outputs), final_state
 
     def _best(self, logits: Any, cell_state: Any, state: Any) -> tuple[Any, Any]:
-        """The best continuations of all beams."""
+        """Return the best continuations of all beams."""
         batch, beams, vocabulary = dimensions(logits)
         logs = tf.nn.log_softmax(logits)
         # A finished sequence can only be followed by the token that ends it.
@@ -203,11 +203,11 @@ class BeamSearchDecoder(Decoder):
 
     def _split(self, value: Any) -> Any:
         """`[batch * beams, ...]` as `[batch, beams, ...]`."""
-        rest = dimensions(value)[1:]
-        return tf.reshape(value, [self._batch_size, self._beam_width, *rest])
+        inner_shape = dimensions(value)[1:]
+        return tf.reshape(value, [self._batch_size, self._beam_width, *inner_shape])
 
 
 def _merged(value: Any) -> Any:
     """`[batch, beams, ...]` as `[batch * beams, ...]`."""
-    batch, beams, *rest = dimensions(value)
-    return tf.reshape(value, [batch * beams, *rest])
+    batch, beams, *inner_shape = dimensions(value)
+    return tf.reshape(value, [batch * beams, *inner_shape])

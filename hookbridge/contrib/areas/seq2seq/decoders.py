@@ -20,11 +20,11 @@ class Decoder:
 
     @property
     def tracks_own_finished(self) -> bool:
-        """Whether a finished sequence may go on: beams change their places."""
+        """Return whether a finished sequence may go on: beams change their places."""
         return False
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> Any:
-        """`(outputs, state)` of all steps; outputs are `[time, batch, ...]`."""
+        """Return `(outputs, state)` of all steps; outputs are `[time, batch, ...]`."""
         raise NotImplementedError("finalize")
 
 
@@ -91,7 +91,7 @@ def dynamic_decode(
     swap_memory: bool = False,
     scope: Any = None,
 ) -> tuple[Any, Any, Any]:
-    """Decodes until all sequences are finished: outputs, the state and lengths.
+    """Decode until all sequences are finished: outputs, the state and lengths.
 
     With `impute_finished` the outputs of a finished sequence are zeros, and its state
     stays.
@@ -157,7 +157,7 @@ def dynamic_decode(
 
 
 def _kept(finished: Any, old: Any, new: Any) -> Any:
-    """The old values where sequences are finished, the new ones elsewhere."""
+    """Return the old values where sequences are finished, the new ones elsewhere."""
     return map_batched(
         lambda after, before: tf.compat.v1.where(finished, before, after), new, old
     )

@@ -102,8 +102,8 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
         self, time: Any, outputs: Any, state: Any, sample_ids: Any = None
     ) -> Any:
         finished, inputs = self._at(time + 1)
-        own = self._embedding_fn(tf.maximum(sample_ids, 0))
-        return finished, tf.compat.v1.where(sample_ids > -1, own, inputs), state
+        sampled = self._embedding_fn(tf.maximum(sample_ids, 0))
+        return finished, tf.compat.v1.where(sample_ids > -1, sampled, inputs), state
 
 
 class GreedyEmbeddingHelper(Helper):
@@ -150,7 +150,7 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
 
 def embedding_function(embedding: Any) -> Any:
-    """A function of ids for a function or a table."""
+    """Return a function of ids for a function or a table."""
     if callable(embedding):
         return embedding
     return lambda ids: tf.nn.embedding_lookup(embedding, ids)

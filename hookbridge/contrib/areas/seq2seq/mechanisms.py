@@ -57,15 +57,15 @@ class AttentionMechanism:
     state_size: property = property(operator.attrgetter("_alignments_size"))
 
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
-        """The alignments before the first step: zeros."""
+        """Return the alignments before the first step: zeros."""
         return tf.zeros([batch_size, self._alignments_size], dtype)
 
     def initial_state(self, batch_size: Any, dtype: Any) -> Any:
-        """The state before the first step."""
+        """Return the state before the first step."""
         return self.initial_alignments(batch_size, dtype)
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
-        """The alignments, which are the new state too."""
+        """Return the alignments, which are the new state too."""
         with tf.compat.v1.variable_scope(None, self._scope, [query]):
             alignments = self._probability_fn(self._score(query), state)
         return alignments, alignments
@@ -74,7 +74,7 @@ class AttentionMechanism:
         raise NotImplementedError("_score")
 
     def _probability_fn(self, score: Any, previous_alignments: Any) -> Any:
-        """The alignments of scores."""
+        """Return the alignments of scores."""
         if self._mask is not None:
             least = tf.fill(tf.shape(score), self._score_mask_value)
             score = tf.where(self._mask, score, least)
@@ -101,7 +101,7 @@ class BahdanauAttention(AttentionMechanism):
         )
 
     def _score(self, query: Any) -> Any:
-        """How well each key fits the query: Bahdanau's sum, normalized on request."""
+        """Return how well each key fits the query: Bahdanau's sum, or normalized."""
         v1, query = tf.compat.v1, self._query_layer(query)
         v = v1.get_variable("attention_v", [self._num_units], query.dtype)
         total = self.keys + query[:, None]

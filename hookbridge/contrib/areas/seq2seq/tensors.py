@@ -8,14 +8,14 @@ import tensorflow as tf
 
 
 def dimensions(tensor: Any) -> list[Any]:
-    """The dimensions of a tensor: numbers where they are known, tensors elsewhere."""
+    """Return the dimensions of a tensor: numbers if known, otherwise tensors."""
     dynamic = tf.shape(tensor)
     sizes = enumerate(tensor.shape.as_list())
     return [dynamic[axis] if size is None else size for axis, size in sizes]
 
 
 def map_batched(function: Any, state: Any, *others: Any) -> Any:
-    """Maps the parts of a state that have a batch; scalars and arrays stay."""
+    """Map the parts of a state that have a batch; scalars and arrays stay."""
 
     def one(value: Any, *rest: Any) -> Any:
         if isinstance(value, tf.TensorArray) or value.shape.rank == 0:

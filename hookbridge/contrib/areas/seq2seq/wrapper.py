@@ -23,7 +23,7 @@ class AttentionWrapperState(NamedTuple):
     attention_state: Any
 
     def clone(self, **kwargs: Any) -> AttentionWrapperState:
-        """A copy with some fields replaced."""
+        """Return a copy with some fields replaced."""
         return self._replace(**kwargs)
 
 
@@ -50,8 +50,8 @@ class AttentionWrapper(RNNCell):  # type: ignore[misc]
         if isinstance(attention_mechanism, list | tuple):
             raise NotImplementedError(
                 "Received several attention mechanisms; expected one: hookbridge "
-                "does not carry lists in tf.contrib.seq2seq.AttentionWrapper. Way "
-                "out: an AttentionWrapper around an AttentionWrapper."
+                "does not support lists in tf.contrib.seq2seq.AttentionWrapper. Put "
+                "an AttentionWrapper around an AttentionWrapper instead."
             )
         self._attention_mechanism = attention_mechanism
         self._attention_layer = None
@@ -92,7 +92,7 @@ class AttentionWrapper(RNNCell):  # type: ignore[misc]
         )
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """The state before the first step."""
+        """Return the state before the first step."""
         state = self._initial_cell_state
         if state is None:
             state = self._cell.zero_state(batch_size, dtype)

@@ -49,7 +49,7 @@ def parameter_server_strategy(
     start_secs: float = START_SECS,
     lost_secs: float = WORKERS_LOST_SECS,
 ) -> Any:
-    """Starts this task in its role, and makes the strategy on the chief.
+    """Start this task in its role, and make the strategy on the chief.
 
         strategy = hb.loops.parameter_server_strategy()  # only the chief goes on
         with strategy.scope():
@@ -127,7 +127,7 @@ def parameter_server_strategy(
 
 
 def _check(config: ClusterConfig) -> None:
-    """Refuses a cluster without what the strategy needs, and a task of another kind."""
+    """Refuse a cluster without what the strategy needs, and a task of another kind."""
     for job in ("chief", "worker", "ps"):
         if not config.cluster.get(job):
             raise errors.InvalidArgumentError(
@@ -144,7 +144,7 @@ def _check(config: ClusterConfig) -> None:
 
 
 def _wait_for_servers(config: ClusterConfig, start_secs: float) -> None:
-    """Returns when the TensorFlow server of every task answers."""
+    """Return when the TensorFlow server of every task answers."""
     missing = servers(config)
     deadline = time.monotonic() + start_secs
     while missing := [
@@ -164,7 +164,7 @@ def _wait_for_servers(config: ClusterConfig, start_secs: float) -> None:
 
 
 def _follow_workers(config: ClusterConfig, lost_secs: float) -> None:
-    """Ends the waits of this process when all workers have been gone for too long."""
+    """End the waits of this process when all workers have been gone for too long."""
     workers = [("worker", i) for i in range(len(config.cluster["worker"]))]
     liveness = ports.Liveness(config, workers)
     liveness.look()

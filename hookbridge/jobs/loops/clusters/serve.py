@@ -52,7 +52,7 @@ FOLLOW_SECS = 1.0
 def serve(
     config: ClusterConfig, target: str, *, lost_secs: float, start_secs: float
 ) -> JobStop:
-    """Returns how the job has ended when every task that trains has left.
+    """Return how the job has ended when every task that trains has left.
 
     SIGTERM stops the job, so that its chief saves while the variables are still there.
     """
@@ -78,7 +78,7 @@ def until_left(
     start_secs: float,
     preempted: threading.Event,
 ) -> JobStop:
-    """Returns how the job has ended when `tasks`, the chief first, have left.
+    """Return how the job has ended when `tasks`, the chief first, have left.
 
     Once the chief has left, this does not wait for tasks that were killed. Once
     `preempted` is set, it waits only while one of them listens.
@@ -111,7 +111,10 @@ def until_left(
 def _is_over_without(
     config: ClusterConfig, tasks: Sequence[Task], liveness: Liveness, waited_secs: float
 ) -> bool:
-    """Whether to stop waiting for `tasks`, which have not left yet; warns about it."""
+    """Return whether to stop waiting for `tasks`, which have not left yet.
+
+    Warns about it.
+    """
     liveness.look()
     is_late = waited_secs > AFTER_CHIEF_UNSEEN_SECS
     missing = liveness.away(
@@ -127,7 +130,7 @@ def _is_over_without(
 
 
 def _are_listening(config: ClusterConfig, tasks: Sequence[Task]) -> bool:
-    """Whether any of the tasks listens at its address."""
+    """Return whether any of the tasks listens at its address."""
     return any(is_listening(config, *task) for task in tasks)
 
 
@@ -139,7 +142,7 @@ def _check(
     lost_secs: float,
     start_secs: float,
 ) -> None:
-    """Raises if the tasks have disappeared, or never came."""
+    """Raise if the tasks have disappeared, or never came."""
     liveness.look()
     # A task may have come and gone between two looks.
     missing = liveness.away(lost_secs, unseen_secs=lost_secs)
@@ -159,14 +162,14 @@ def _check(
 
 
 def servers(config: ClusterConfig) -> list[Task]:
-    """The tasks that serve."""
+    """Return the tasks that serve."""
     return [
         (job, i) for job in ("worker", "ps") for i in range(len(config.cluster[job]))
     ]
 
 
 def serve_strategy(config: ClusterConfig, *, start_secs: float) -> NoReturn:
-    """Serves a strategy until its chief is gone; then ends the process.
+    """Serve a strategy until its chief is gone; then end the process.
 
     SIGTERM to a parameter server stops the job: its chief, which reads the note of it,
     saves while the variables are still there. A worker that gets it ends alone.
@@ -204,7 +207,7 @@ def serve_strategy(config: ClusterConfig, *, start_secs: float) -> NoReturn:
 
 
 def follow_servers(config: ClusterConfig, preempt: Callable[[], None]) -> None:
-    """Calls `preempt`, on a thread, once a parameter server says it received SIGTERM.
+    """Call `preempt`, on a thread, once a parameter server says it received SIGTERM.
 
     Args:
       config: the cluster, in which this process is the chief.
@@ -239,7 +242,7 @@ def follow_servers(config: ClusterConfig, preempt: Callable[[], None]) -> None:
 
 
 def tell_servers(config: ClusterConfig) -> None:
-    """Tells every server the exit code of this process, the chief, at its end.
+    """Tell every server the exit code of this process, the chief, at its end.
 
     A server that is not told, because the chief was killed, ends as one that lost it.
     """

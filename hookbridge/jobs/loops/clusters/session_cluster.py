@@ -70,7 +70,7 @@ class SessionCluster:
         lost_secs: float = LOST_SECS,
         start_secs: float = START_SECS,
     ) -> None:
-        """Configures the task; nothing is started before `start`.
+        """Configure the task; nothing is started before `start`.
 
         Args:
           config: the cluster and this process's place in it; None takes
@@ -109,7 +109,7 @@ class SessionCluster:
         task_index: int | str | None,
         **options: Any,
     ) -> SessionCluster:
-        """A task whose place is given by TF1's flags instead of `TF_CONFIG`.
+        """Return a task whose place is given by TF1's flags instead of `TF_CONFIG`.
 
         Worker 0 is the chief. If nothing is given the job is local.
 
@@ -130,12 +130,12 @@ class SessionCluster:
 
     @property
     def is_server(self) -> bool:
-        """Whether this task is a parameter server."""
+        """Return whether this task is a parameter server."""
         return self.config.task_type == "ps"
 
     @property
     def is_chief(self) -> bool:
-        """Whether this task initialises, saves and writes for all tasks."""
+        """Return whether this task initialises, saves and writes for all tasks."""
         return self.config.is_chief
 
     @property
@@ -153,7 +153,7 @@ class SessionCluster:
         return "" if server is None else str(server.target)
 
     def start(self) -> Any:
-        """Starts this task's server, once.
+        """Start this task's server, once.
 
         Returns:
           The `tf.distribute.Server`; None without a cluster.
@@ -166,7 +166,7 @@ class SessionCluster:
         return self._server
 
     def session_config(self, base: Any = None) -> Any:
-        """A `ConfigProto` whose sessions depend only on the parameter servers.
+        """Return a `ConfigProto` whose sessions depend only on the parameter servers.
 
         So a session waits for no other worker, be it late or gone.
 
@@ -174,15 +174,15 @@ class SessionCluster:
           base: a `ConfigProto` to start from; it is not changed.
         """
         merged = v1.ConfigProto(allow_soft_placement=True)
-        for each in (self._session_config, base):
-            if each is not None:
-                merged.MergeFrom(each)
+        for source in (self._session_config, base):
+            if source is not None:
+                merged.MergeFrom(source)
         if self.config.cluster and not merged.device_filters:
             merged.device_filters.extend(["/job:ps", own_device(self.config)])
         return merged
 
     def device_setter(self) -> Any:
-        """A device function for `tf.compat.v1.device`.
+        """Return a device function for `tf.compat.v1.device`.
 
         It places variables on the servers in turn and other ops on this worker. Without
         a cluster it is None, which places nothing.
@@ -203,7 +203,7 @@ class SessionCluster:
     def training_session(
         self, hooks: Iterable[Any] = (), *, config: Any = None, **options: Any
     ) -> Iterator[Any]:
-        """A `MonitoredTrainingSession` of this task.
+        """Return a `MonitoredTrainingSession` of this task.
 
         On the chief SIGTERM stops the job, after a last checkpoint; on a worker it
         stops only this task. An error here stops the other tasks. With
@@ -252,7 +252,7 @@ class SessionCluster:
             self._group.leave()
 
     def serve(self) -> None:
-        """Serves as a parameter server until the job is over.
+        """Serve as a parameter server until the job is over.
 
         Raises:
           errors.ClusterError: this task's port is in use, no task came, or all tasks

@@ -81,7 +81,7 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
 
 
 def _train(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> Any:
-    """Trains in a process that takes part in the stop of the job."""
+    """Train in a process that takes part in the stop of the job."""
     from hookbridge import estimator as estimator_lib
 
     group = GroupStop(config)
@@ -97,7 +97,7 @@ def _train(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> Any:
 
 
 def _evaluate(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> Any:
-    """Evaluates and exports each new checkpoint until the job is over."""
+    """Evaluate and export each new checkpoint until the job is over."""
     metrics: Any = None
     exported: list[Any] = []
     model_dir = str(estimator.model_dir)

@@ -21,7 +21,7 @@ _LOST = (tf.errors.UnavailableError, tf.errors.AbortedError)
 
 @contextlib.contextmanager
 def stop_of_all(group: GroupStop, target: str = "") -> Iterator[None]:
-    """Stops the other tasks when an exception leaves the block; see `stop_by`."""
+    """Stop the other tasks when an exception leaves the block; see `stop_by`."""
     try:
         yield
     except GroupStopped:
@@ -35,8 +35,8 @@ def stop_of_all(group: GroupStop, target: str = "") -> Iterator[None]:
             group.failed = True
             try:
                 group.wait_for_servers()
-            except errors.ClusterError as lost:
-                group.fail(lost)
+            except errors.ClusterError as server_error:
+                group.fail(server_error)
                 raise
         if isinstance(e, END_OF_DATA):
             group.request(reason_of(e))
@@ -46,7 +46,7 @@ def stop_of_all(group: GroupStop, target: str = "") -> Iterator[None]:
 
 
 def stop_by(group: GroupStop, error: BaseException, target: str = "") -> None:
-    """Stops every process of the job because of an error of this one.
+    """Stop every process of the job because of an error of this one.
 
     A process that has not joined the job yet does so first, through its own server.
     """
@@ -57,7 +57,7 @@ def stop_by(group: GroupStop, error: BaseException, target: str = "") -> None:
 
 
 def end_with(code: int, reason: str | None) -> None:
-    """Ends this process unless the code is 0, and says why."""
+    """End this process unless the code is 0, and say why."""
     if code:
         sys.stderr.write(f"hookbridge: exit code {code}: {reason}\n")
         raise SystemExit(code)
@@ -65,7 +65,7 @@ def end_with(code: int, reason: str | None) -> None:
 
 @contextlib.contextmanager
 def stop_is_no_error(group: GroupStop) -> Iterator[None]:
-    """Ends quietly after a stop; raises the error about a lost task."""
+    """End quietly after a stop; raise the error about a lost task."""
     try:
         yield
     except GroupStopped:
@@ -84,7 +84,7 @@ def stop_is_no_error(group: GroupStop) -> Iterator[None]:
 
 
 def gated(scaffold: Any, group: GroupStop) -> Any:
-    """A scaffold that waits for the servers before each session, also in a recovery."""
+    """Return a scaffold that waits for the servers before each session."""
     scaffold = scaffold or tf.compat.v1.train.Scaffold()
     finalize = scaffold.finalize
 

@@ -30,7 +30,7 @@ _raw = tf.raw_ops
 
 
 def token_ops(graph: Graph) -> list[Any]:
-    """Operations that release one worker that waits in `SyncReplicasOptimizer`.
+    """Return operations that release one worker that waits in `SyncReplicasOptimizer`.
 
     Each operation puts one token of the current step into an optimizer's queue. A graph
     without such a queue gets none.
@@ -72,26 +72,26 @@ class Notes:
         self._session = tf.compat.v1.Session(target, graph=self._graph, config=config)
 
     def write(self, name: str, text: object, task: str = "") -> None:
-        """Writes a note, in place of an earlier one, also on another server."""
+        """Write a note, in place of an earlier one, also on another server."""
         ops = self._note(name, task or self._task)
         self._run(ops.write, {ops.text: str(text)})
 
     def read(self, name: str) -> str | None:
-        """The text of a note; None if nobody has written it."""
+        """Return the text of a note; None if nobody has written it."""
         try:
             return bytes(self._run(self._note(name, self._task).read)).decode()
         except tf.errors.FailedPreconditionError:
             return None
 
     def are_written(self, names: Sequence[str]) -> list[bool]:
-        """Whether somebody has written each note; of a busy server: not yet."""
+        """Return whether somebody has written each note; of a busy server: not yet."""
         with contextlib.suppress(tf.errors.DeadlineExceededError):
             notes = [self._note(name, self._task) for name in names]
             return list(self._run([note.is_written for note in notes]))
         return [False] * len(names)
 
     def close(self) -> None:
-        """Ends the connection and all calls that wait in it."""
+        """End the connection and all calls that wait in it."""
         with contextlib.suppress(tf.errors.OpError):
             self._session.close()
 
@@ -101,7 +101,7 @@ class Notes:
 
     @functools.cache  # noqa: B019 - lives as long as the graph
     def _note(self, name: str, task: str) -> _Note:
-        """The ops that write, read and look for a note on a task."""
+        """Return the ops that write, read and look for a note on a task."""
         with self._lock, self._graph.as_default(), tf.device(task):
             handle = _raw.VarHandleOp(
                 dtype=tf.string, shape=[], container=CONTAINER, shared_name=name
@@ -125,7 +125,7 @@ class _Note(NamedTuple):
 
 
 def left_note(job: str, index: int) -> str:
-    """The name of a task's note on each parameter server that it has left.
+    """Return the name of a task's note on each parameter server that it has left.
 
     That of the chief has the exit code of the job.
     """
@@ -148,15 +148,15 @@ class StopBoard(Notes):
         self._servers = len(config.cluster["ps"])
 
     def generation(self) -> int:
-        """The number of the job on these servers; 0 before the first."""
+        """Return the number of the job on these servers; 0 before the first."""
         return int(self.read("generation") or 0)
 
     def begin(self, generation: int) -> None:
-        """Begins a job; stops of earlier generations have no effect on it."""
+        """Begin a job; stops of earlier generations have no effect on it."""
         self.write("generation", generation)
 
     def ending(self, generation: int) -> JobStop | None:
-        """How that job was stopped; None if it was not."""
+        """Return how that job was stopped; None if it was not."""
         text = self.read(f"stop_{generation}")
         if text is None:
             return None
@@ -164,7 +164,7 @@ class StopBoard(Notes):
         return JobStop(reason, int(code))
 
     def stop(self, generation: int, ending: JobStop) -> JobStop:
-        """Stops the job; returns how the first stop ends it."""
+        """Stop the job; return how the first stop ends it."""
         first = self.ending(generation)
         if first is None:
             self.write(f"stop_{generation}", f"{ending.code} {ending.reason}")
@@ -172,7 +172,7 @@ class StopBoard(Notes):
         return first or ending
 
     def wait_for_stop(self, generation: int, timeout_secs: float) -> JobStop | None:
-        """Waits for a stop, which wakes all that wait at once; None if none came.
+        """Wait for a stop, which wakes all that wait at once; None if none came.
 
         The process that stopped the job may have died before it woke the others; its
         note still counts.
@@ -183,22 +183,22 @@ class StopBoard(Notes):
         return self.ending(generation)
 
     def is_ready(self, generation: int) -> bool:
-        """Whether the chief has initialised the variables."""
+        """Return whether the chief has initialised the variables."""
         return self.read(f"ready_{generation}") is not None
 
     def ready(self, generation: int) -> None:
-        """Tells that the chief has initialised the variables."""
+        """Tell that the chief has initialised the variables."""
         self.write(f"ready_{generation}", "")
 
     def leave(self, code: int) -> None:
-        """Tells every parameter server that this task no longer needs it."""
+        """Tell every parameter server that this task no longer needs it."""
         for index in range(self._servers):
             with contextlib.suppress(tf.errors.OpError, RuntimeError):
                 self.write(self._own, code, f"/job:ps/task:{index}")
 
     @functools.cache  # noqa: B019 - lives as long as the graph
     def _signal(self, generation: int) -> tuple[Any, Any]:
-        """A queue that stays empty: a dequeue waits until it is closed."""
+        """Return a queue that stays empty: a dequeue waits until it is closed."""
         with (
             self._lock,
             self._graph.as_default(),
@@ -212,7 +212,7 @@ class StopBoard(Notes):
 
 
 def stop_job(target: str, config: ClusterConfig, ending: JobStop) -> bool:
-    """Stops a job from a process that is none of its trainers; False if none began."""
+    """Stop a job from a process that is none of its trainers; False if none began."""
     board = StopBoard(target, config)
     try:
         generation = board.generation()

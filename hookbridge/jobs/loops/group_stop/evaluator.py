@@ -38,7 +38,7 @@ LATE_SECS = 60.0
 
 
 def write_marker(model_dir: str, ending: JobStop) -> None:
-    """Writes that the job in `model_dir` is over; call it after the last checkpoint."""
+    """Write that the job in `model_dir` is over; call it after the last checkpoint."""
     path = tf.io.gfile.join(model_dir, FILE)
     text = json.dumps({"run": uuid.uuid4().hex, **ending._asdict()})
     tf.io.gfile.makedirs(model_dir)
@@ -72,7 +72,7 @@ def ending_together(
 
 
 def _terminate(group: GroupStop) -> None:
-    """Stops the job if this is the chief, which saves for all; else only this task."""
+    """Stop the job if this is the chief, which saves for all; else only this task."""
     if group.config.is_chief:
         group.request("it received SIGTERM", exit_codes.PREEMPTED)
     else:
@@ -82,7 +82,7 @@ def _terminate(group: GroupStop) -> None:
 def _mark(
     group: GroupStop, model_dir: str | None, error: BaseException | None = None
 ) -> None:
-    """Writes the marker on the chief; an error of writing never replaces `error`."""
+    """Write the marker on the chief; an error of writing never replaces `error`."""
     if not (model_dir and group.config.cluster and group.config.is_chief):
         return
     code = group.code or (exit_codes.of_error(error) if error else exit_codes.DONE)
@@ -96,7 +96,7 @@ def _mark(
 
 
 def read_marker(model_dir: str) -> str | None:
-    """The content of the marker, different for each run; None without one."""
+    """Return the content of the marker, different for each run; None without one."""
     path = tf.io.gfile.join(model_dir, FILE)
     try:
         with tf.io.gfile.GFile(path, "r") as file:
@@ -128,7 +128,7 @@ class JobEnd:
         self._chief = ports.Liveness(config, tasks)
 
     def ask_ending(self) -> JobStop | None:
-        """How the job has ended, even if that was before this object was made."""
+        """Return how the job has ended, even if before this object was made."""
         self._chief.look()
         text = read_marker(self._model_dir)
         waited = time.monotonic() - self._began
@@ -136,7 +136,7 @@ class JobEnd:
         return _ending(text) if text and (text != self._before or is_late) else None
 
     def check(self) -> None:
-        """Raises `errors.ClusterError` if the chief left without writing the marker."""
+        """Raise `errors.ClusterError` if the chief left without writing the marker."""
         if self._chief.away(self._lost_secs):
             raise errors.TaskLostError(
                 f"The chief is gone{ports.lasting(self._lost_secs)} and has not said "
@@ -149,7 +149,7 @@ class JobEnd:
 def checkpoints_until_stop(
     model_dir: str, config: ClusterConfig | None = None, *, lost_secs: float = LOST_SECS
 ) -> Iterator[str]:
-    """The checkpoints of a job as they appear, until the job is over.
+    """Yield the checkpoints of a job as they appear, until the job is over.
 
     For an evaluator. It gets the last checkpoint, but skips a checkpoint if a newer one
     appeared while it was busy. Where an earlier run has ended, it waits a minute for a
@@ -176,13 +176,13 @@ def checkpoints_until_stop(
 
 def checkpoints_until(end: JobEnd, model_dir: str) -> Iterator[str]:
     """As `checkpoints_until_stop`, with a given `JobEnd`."""
-    last: str | None = None
+    newest: str | None = None
     while True:
         ending = end.ask_ending()
         # Looked up after the marker, so that the last checkpoint is not missed.
         path: Any = tf.train.latest_checkpoint(model_dir)
-        if path and path != last:
-            last = path
+        if path and path != newest:
+            newest = path
             yield path
         if ending is not None:
             end_with(ending.code, ending.reason)
@@ -192,7 +192,7 @@ def checkpoints_until(end: JobEnd, model_dir: str) -> Iterator[str]:
 
 
 def stop_from_outside(config: ClusterConfig, reason: str, end: JobEnd) -> None:
-    """Stops a job from a process outside its cluster.
+    """Stop a job from a process outside its cluster.
 
     A job that has not begun is stopped as soon as it begins.
     """

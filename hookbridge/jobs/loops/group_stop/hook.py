@@ -55,7 +55,7 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self.group: GroupStop = GroupStop(self._config)
 
     def begin(self) -> None:
-        """Joins the job and, on a worker, waits for the chief."""
+        """Join the job and, on a worker, wait for the chief."""
         if self._joins and self._config.task_type != "evaluator":
             self.group.connect(own_target(self._config))
             try:
@@ -65,7 +65,7 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._tokens = token_ops(v1.get_default_graph())
 
     def after_create_session(self, session: Session, coord: Coordinator) -> None:
-        """Tells the others that the variables exist; shortens the session's end."""
+        """Tell the others that the variables exist; shorten the session's end."""
         _limit_grace(coord)
         watch = self.group.watch
         watch.release_by(functools.partial(_run, session, self._tokens))
@@ -79,12 +79,12 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             coord.request_stop()
 
     def before_run(self, run_context: RunContext) -> None:
-        """Notes that a step begins."""
+        """Note that a step begins."""
         self.group.watch.step_begins()
         self.group.requests.watch(run_context)
 
     def after_run(self, run_context: RunContext, run_values: RunValues) -> None:
-        """Passes a stop on, from this session to the other processes or back."""
+        """Pass a stop on, from this session to the other processes or back."""
         self.group.watch.step_is_over()
         if self._coord.should_stop():
             # A thread of the session failed, for example because a server is lost.
@@ -98,7 +98,7 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         run_context.request_stop()
 
     def end(self, session: Session | None) -> None:
-        """Stops the other processes, since this session ends."""
+        """Stop the other processes, since this session ends."""
         self.group.watch.step_is_over()
         self.group.request("its session ended")
         if self._leaves:
@@ -125,15 +125,15 @@ class StepEndHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._group = group
 
     def after_create_session(self, session: Session, coord: Coordinator) -> None:
-        """Called before the start of the chief's thread that closes the token queue."""
+        """Act before the start of the chief's thread that closes the token queue."""
         _keep_tokens(coord, self._group)
 
     def before_run(self, run_context: RunContext) -> None:
-        """Notes who asks for a stop in this run."""
+        """Note who asks for a stop in this run."""
         self._group.requests.watch(run_context)
 
     def after_run(self, run_context: RunContext, run_values: RunValues) -> None:
-        """Notes that the step is over."""
+        """Note that the step is over."""
         self._group.watch.step_is_over()
 
 
@@ -146,7 +146,7 @@ def _run(session: Session, ops: Sequence[Any]) -> None:
 
 
 def fail_fast() -> None:
-    """Makes TensorFlow's calls to a lost task fail; call this before any such call.
+    """Make TensorFlow's calls to a lost task fail; call this before any such call.
 
     By default the calls wait until the task is back, perhaps for ever, and nothing can
     end the wait.
@@ -155,7 +155,7 @@ def fail_fast() -> None:
 
 
 def _keep_tokens(coord: Coordinator, group: GroupStop) -> None:
-    """Keeps the token queue open in a recovery, and closes it at the end of the job."""
+    """Keep the token queue open in a recovery, and close it at the end of the job."""
     # A lost session closes the token queue at its end. The next session would find the
     # queue closed, and workers would take that for the end of the data.
     wait_for_stop = coord.wait_for_stop
@@ -174,7 +174,7 @@ def _keep_tokens(coord: Coordinator, group: GroupStop) -> None:
 
 
 def _limit_grace(coord: Coordinator) -> None:
-    """Lets `join` wait for a limited time, and ignores errors of threads after it."""
+    """Let `join` wait for a limited time, and ignore errors of threads after it."""
     join = coord.join
 
     def limited(

@@ -74,11 +74,11 @@ class GroupStop:
 
     @property
     def stopped(self) -> bool:
-        """Whether this process is to stop."""
+        """Return whether this process is to stop."""
         return self._stopped.is_set()
 
     def connect(self, target: str) -> None:
-        """Joins the job; returns once its chief has begun it."""
+        """Join the job; return once its chief has begun it."""
         if exit_codes.may_retry(self.code):  # SIGTERM came before the session
             raise GroupStopped(self.reason)
         if "ps" not in self.config.cluster:  # no other process to share a stop with
@@ -107,7 +107,7 @@ class GroupStop:
             start_awaited(self.helpers_end, follow)
 
     def wait_for_servers(self) -> None:
-        """Returns once all parameter servers listen."""
+        """Return once all parameter servers listen."""
         limit = self._start_secs if self._board is None else self.lost_secs
         began = time.monotonic()
         missing: Sequence[int] = range(len(self.config.cluster.get("ps", ())))
@@ -122,14 +122,14 @@ class GroupStop:
             time.sleep(0.2)
 
     def servers_listen(self) -> bool:
-        """Whether all parameter servers listen now."""
+        """Return whether all parameter servers listen now."""
         return not self._silent(range(len(self.config.cluster.get("ps", ()))))
 
     def _silent(self, servers: Sequence[int]) -> Sequence[int]:
         return [i for i in servers if not ports.is_listening(self.config, "ps", i)]
 
     def wait_until_ready(self) -> None:
-        """Returns once the chief has initialised the variables.
+        """Return once the chief has initialised the variables.
 
         TensorFlow's own worker looks only every 30 seconds.
         """
@@ -147,27 +147,27 @@ class GroupStop:
                 )
 
     def check(self) -> None:
-        """Raises if this process must stop waiting."""
+        """Raise if this process must stop waiting."""
         self._check_error()
         if self.stopped:
             raise GroupStopped(self.reason)
 
     def ready(self) -> None:
-        """Tells the workers that the variables are initialised; for the chief."""
+        """Tell the workers that the variables are initialised; for the chief."""
         self._guarded(lambda board: board.ready(self._generation))
 
     def request(self, reason: str, code: int = exit_codes.DONE) -> None:
-        """Stops every process of the job, with an exit code for all of them."""
+        """Stop every process of the job, with an exit code for all of them."""
         if self.helpers_end.is_set() or self.stopped:
             return
         # The other processes are told first. When this process stops, it closes things
         # that wake them too, and then they must know the reason.
-        own = JobStop(f"{self.name}: {reason}", code)
-        first = self._guarded(lambda board: board.stop(self._generation, own))
-        self.stop_here(*(first if isinstance(first, JobStop) else own))
+        own_stop = JobStop(f"{self.name}: {reason}", code)
+        first = self._guarded(lambda board: board.stop(self._generation, own_stop))
+        self.stop_here(*(first if isinstance(first, JobStop) else own_stop))
 
     def stop_here(self, reason: str, code: int = exit_codes.DONE) -> None:
-        """Stops only this process."""
+        """Stop only this process."""
         if not self.stopped:
             self.reason, self.code = reason, code
             logging.info("hookbridge: this process stops. %s", reason)
@@ -175,12 +175,12 @@ class GroupStop:
             start_awaited(self.helpers_end, self.watch.wake, self.helpers_end)
 
     def fail(self, error: errors.ClusterError) -> None:
-        """Stops this process because a task that it needs is gone."""
+        """Stop this process because a task that it needs is gone."""
         self.error = error
         self.stop_here(str(error), exit_codes.of_error(error))
 
     def leave(self, target: str = "") -> None:
-        """Tells the parameter servers that this process no longer needs them.
+        """Tell the parameter servers that this process no longer needs them.
 
         A process that never had a session, because the job was done before, tells it
         through its own server, `target`.
@@ -202,7 +202,7 @@ class GroupStop:
             self._board.close()
 
     def lost(self, tasks: Sequence[ports.Task], secs: float) -> errors.TaskLostError:
-        """The error about tasks that are gone."""
+        """Return the error about tasks that are gone."""
         return errors.TaskLostError(
             f"{ports.named(self.config, tasks)} cannot be reached"
             f"{ports.lasting(secs)}; `{self.name}` expected a server that listens "
@@ -212,22 +212,24 @@ class GroupStop:
 
     def _follow_stop(self) -> None:
         while not self.helpers_end.is_set() and not self.stopped:
-            assert self._board is not None
+            board = self._board
+            if board is None:  # the process has no connection to others
+                return
             try:
-                if ending := self._board.wait_for_stop(self._generation, POLL_SECS):
+                if ending := board.wait_for_stop(self._generation, POLL_SECS):
                     self.stop_here(*ending)
             except (tf.errors.OpError, RuntimeError):  # gone, or closed by `leave`
                 self.helpers_end.wait(0.5)
 
     def _follow_tasks(self) -> None:
-        """Fails if a needed task is gone; frees a step that waits for a lost worker."""
+        """Fail if a needed task is gone; free a step that waits for a lost worker."""
         # This thread does not call TensorFlow: a call to a lost server may never
         # return.
         config = self.config
         needed = {config.chief, *(("ps", i) for i in range(len(config.cluster["ps"])))}
         followed = {*trainers(config), *needed} if config.is_chief else needed
-        own = (config.task_type, config.task_index)
-        liveness = ports.Liveness(config, sorted(followed - {own}))
+        own_task = (config.task_type, config.task_index)
+        liveness = ports.Liveness(config, sorted(followed - {own_task}))
         liveness.look()
         while not self.helpers_end.wait(
             POLL_SECS if liveness.complete else START_POLL_SECS
@@ -253,7 +255,7 @@ class GroupStop:
             raise self.error
 
     def _begin(self, board: StopBoard) -> int:
-        """The number of the job, which the chief begins unless one goes on."""
+        """Return the number of the job, which the chief begins unless one goes on."""
         began = time.monotonic()
         while True:
             number = board.generation()
@@ -270,7 +272,7 @@ class GroupStop:
         return number
 
     def _join(self, board: StopBoard) -> int:
-        """The number of the job that another process has begun."""
+        """Return the number of the job that another process has begun."""
         began = time.monotonic()
         while True:
             number = board.generation()
@@ -286,7 +288,7 @@ class GroupStop:
             time.sleep(0.2)
 
     def _guarded(self, call: Callable[[StopBoard], Any]) -> Any:
-        """Calls `call` with the board, if there is one; ignores lost servers."""
+        """Call `call` with the board, if there is one; ignore lost servers."""
         if self._board is None:
             return True
         with contextlib.suppress(tf.errors.OpError, RuntimeError):

@@ -30,19 +30,19 @@ class StepWatch:
         self.let_one_through: Callable[[], None] | None = None
 
     def step_begins(self) -> None:
-        """The main thread begins a step."""
+        """Note that the main thread begins a step."""
         self._began = time.monotonic()
 
     def step_is_over(self) -> None:
-        """The main thread is in no step of TensorFlow any more."""
+        """Note that the main thread has left its step of TensorFlow."""
         self._began = None
 
     def release_by(self, let_one_through: Callable[[], None]) -> None:
-        """What releases one worker that waits in `SyncReplicasOptimizer`."""
+        """Set what releases one worker that waits in `SyncReplicasOptimizer`."""
         self.let_one_through = let_one_through
 
     def interrupt_by(self, interrupt: Callable[[], None] | None) -> None:
-        """What ends any other step; None if steps must not be ended."""
+        """Set what ends any other step; None if steps must not be ended."""
         self._interrupt = interrupt
 
     def wake(self, over: threading.Event) -> None:
@@ -57,13 +57,13 @@ class StepWatch:
             self._interrupt()
 
     def is_stalled(self) -> bool:
-        """Whether a step takes so long that it may wait for a worker that is gone."""
+        """Return whether a step takes so long that it may wait for a lost worker."""
         began = self._began
         return began is not None and time.monotonic() - began > STALL_SECS
 
 
 def last_resort(error: errors.ClusterError, over: threading.Event) -> None:
-    """Ends the process if the main thread does not do so after an error.
+    """End the process if the main thread does not do so after an error.
 
     Nothing is sure to wake a main thread that waits inside TensorFlow for a lost
     server. A process that ends like this is better than one that hangs.

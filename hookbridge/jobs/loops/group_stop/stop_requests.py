@@ -27,7 +27,7 @@ class StopRequests:
         self.reason: str = SOMEBODY
 
     def watch(self, run_context: RunContext) -> None:
-        """Notes who calls `request_stop` of a run's context from now on."""
+        """Note who calls `request_stop` of a run's context from now on."""
         if "request_stop" not in vars(run_context):
             method = _Request(run_context, self)
             InstanceMethods(run_context, {"request_stop": method}).install()
@@ -63,7 +63,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def _is_guest(item: object) -> bool:
-    """Whether an object is a user's hook or callback, and none of this room."""
+    """Return whether an object is a user's hook or callback, and none of this room."""
     is_ours = type(item).__module__.startswith("hookbridge.jobs.loops.")
     if is_ours or isinstance(item, Wrapper):
         return False

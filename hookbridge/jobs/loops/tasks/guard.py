@@ -39,15 +39,15 @@ class Guard:
         )
 
     def watch(self, group: int) -> None:
-        """Ends this process group if the launcher is killed."""
+        """End this process group if the launcher is killed."""
         self._write(str(group))
 
     def forget(self, group: int) -> None:
-        """Stops watching an empty group, whose number the system may use again."""
+        """Stop watching an empty group, whose number the system may use again."""
         self._write(f"-{group}")
 
     def close(self) -> None:
-        """Ends the guard: the launcher has ended all tasks itself."""
+        """End the guard: the launcher has ended all tasks itself."""
         self._process.kill()
         with contextlib.suppress(OSError):
             self._process.communicate()
@@ -60,7 +60,7 @@ class Guard:
 
 
 def end_with_launcher(launcher: int) -> None:
-    """Ties the life of this new process to that of its launcher, on Linux."""
+    """Tie the life of this new process to that of its launcher, on Linux."""
     if _PRCTL is not None:
         _PRCTL(_SIGNAL_OF_PARENTS_DEATH, int(signal.SIGTERM))
         if os.getppid() != launcher:  # it died before this call
@@ -68,7 +68,7 @@ def end_with_launcher(launcher: int) -> None:
 
 
 def send(group: int, number: int) -> bool:
-    """Sends a signal to a process group, or 0 for none; returns whether it has any."""
+    """Send a signal to a process group, or 0 for none; return whether it has any."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, number)
         return True
@@ -76,7 +76,7 @@ def send(group: int, number: int) -> bool:
 
 
 def main(grace_secs: float) -> None:
-    """Reads from the launcher, and ends the groups that it left running."""
+    """Read from the launcher, and end the groups that it left running."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     groups: set[int] = set()
@@ -101,7 +101,7 @@ def main(grace_secs: float) -> None:
 
 
 def _terminate_children(group: int) -> None:
-    """Sends SIGTERM to all of a process group but its leader."""
+    """Send SIGTERM to all of a process group but its leader."""
     for path in glob.glob("/proc/[0-9]*"):
         pid = int(os.path.basename(path))
         with contextlib.suppress(OSError):

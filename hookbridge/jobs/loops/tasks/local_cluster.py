@@ -65,7 +65,7 @@ class LocalCluster:
     log_dir: str = ""
 
     def __post_init__(self) -> None:
-        """Checks the arguments."""
+        """Check the arguments."""
         for name in ("num_workers", "num_ps"):
             value = getattr(self, name)
             if count(name, value, least=0) > MOST_TASKS:
@@ -81,7 +81,7 @@ class LocalCluster:
         )
 
     def sizes(self) -> dict[str, int]:
-        """The number of tasks of each job."""
+        """Return the number of tasks of each job."""
         return {
             "chief": int(self.chief),
             "worker": int(self.num_workers),
@@ -90,7 +90,7 @@ class LocalCluster:
         }
 
     def configs(self, ports: Sequence[int] | None = None) -> list[ClusterConfig]:
-        """The configuration of each task.
+        """Return the configuration of each task.
 
         Args:
           ports: a port of this machine for each task; by default ports that are free.
@@ -106,7 +106,7 @@ class LocalCluster:
     def _start(
         self, config: ClusterConfig, command: Sequence[str], outputs: Outputs
     ) -> LocalTask:
-        """Starts a task, which gets its place as flags or as `TF_CONFIG`."""
+        """Start a task, which gets its place as flags or as `TF_CONFIG`."""
         environment = dict(outputs.environment)
         if self.group_stop:
             environment[GROUP_STOP] = "1"
@@ -120,7 +120,7 @@ class LocalCluster:
         return task
 
     def run(self, command: Sequence[str]) -> int:
-        """Runs `command` once for each task, which gets its place, until all end.
+        """Run `command` once for each task, which gets its place, until all end.
 
         Each line of a task's output begins with the task's name; lines that cannot be
         written are dropped, and tasks go on. On a terminal, a line that a task rewrites
@@ -172,7 +172,7 @@ class LocalCluster:
 def _wait(
     tasks: list[LocalTask], outputs: Outputs, received: list[int], guard: Guard
 ) -> int:
-    """Returns the job's exit code; once nothing trains, servers get some seconds."""
+    """Return the job's exit code; once nothing trains, servers get some seconds."""
     trained: float | None = None
     while True:
         for task in tasks:
@@ -190,7 +190,10 @@ def _wait(
 
 
 def _code_of_job(tasks: list[LocalTask]) -> int | None:
-    """That of the first task that failed; 0 if all ended well, None if some run."""
+    """Return that of the first task that failed.
+
+    0 if all ended well, None if some run.
+    """
     codes = [task.exit_code for task in tasks]
     if failed := next(filter(None, codes), None):
         return failed
@@ -200,7 +203,7 @@ def _code_of_job(tasks: list[LocalTask]) -> int | None:
 def _end(
     tasks: list[LocalTask], outputs: Outputs, received: list[int], grace_secs: float
 ) -> None:
-    """Ends tasks that still run: with SIGTERM first, then with SIGKILL."""
+    """End tasks that still run: with SIGTERM first, then with SIGKILL."""
     if not received:  # else they have got a signal, and need their time to save
         for task in tasks:
             task.send(signal.SIGTERM)
@@ -215,7 +218,7 @@ def _end(
 
 @contextlib.contextmanager
 def _forwarded_signals(tasks: list[LocalTask]) -> Iterator[list[int]]:
-    """Passes signals on to the tasks; yields a list of the signals received.
+    """Pass signals on to the tasks; yield a list of the signals received.
 
     A closed terminal and Ctrl-\\ become SIGTERM, at which tasks save. A signal that
     this process ignores, such as SIGHUP under `nohup`, stays ignored.

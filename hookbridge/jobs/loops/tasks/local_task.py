@@ -25,8 +25,8 @@ class LocalTask:
     ) -> None:
         self.serves: bool = job == "ps"
         self.is_empty: bool = False
-        mine = ("TF_CONFIG", GROUP_STOP)
-        inherited = {name: v for name, v in os.environ.items() if name not in mine}
+        set_by_launcher = ("TF_CONFIG", GROUP_STOP)
+        inherited = {k: v for k, v in os.environ.items() if k not in set_by_launcher}
         self.process: subprocess.Popen[bytes] = subprocess.Popen(
             command,
             env={**inherited, "PYTHONUNBUFFERED": "1", **environment},
@@ -38,7 +38,7 @@ class LocalTask:
         )
 
     def send(self, number: int) -> None:
-        """Sends a signal to the task and all that it started."""
+        """Send a signal to the task and all that it started."""
         if not self.is_empty:
             guard_lib.send(self.process.pid, number)
 
@@ -49,7 +49,7 @@ class LocalTask:
         return code if code is None or code >= 0 else 128 - code
 
     def look_whether_empty(self) -> bool:
-        """Whether the task and its process group have ended; True only once."""
+        """Return whether the task and its process group have ended; True only once."""
         if self.is_empty or self.exit_code is None:
             return False
         self.is_empty = not guard_lib.send(self.process.pid, 0)

@@ -61,7 +61,7 @@ class Outputs:
         return {live_lines.VARIABLE: "1"} if self._terminal else {}
 
     def follow(self, name: str, pipes: Iterable[IO[bytes] | None]) -> None:
-        """Passes on what a task writes into the pipes of its two streams."""
+        """Pass on what a task writes into the pipes of its two streams."""
         log: IO[bytes] | None = None
         if self._log_dir:
             path = os.path.join(self._log_dir, f"{name.replace(' ', '_')}.log")
@@ -73,7 +73,7 @@ class Outputs:
             self._selector.register(pipe, selectors.EVENT_READ, source)
 
     def wait(self, secs: float) -> None:
-        """Passes on what is there, or comes within this time."""
+        """Pass on what is there, or comes within this time."""
         if not self._selector.get_map():
             time.sleep(secs)
             return
@@ -82,13 +82,13 @@ class Outputs:
                 self._selector.unregister(key.fileobj)
 
     def drain(self, secs: float) -> None:
-        """Waits until all output of ended tasks has been passed on, at most so long."""
+        """Wait until all output of ended tasks has been passed on, at most so long."""
         deadline = time.monotonic() + secs
         while self._selector.get_map() and time.monotonic() < deadline:
             self.wait(deadline - time.monotonic())
 
     def close(self) -> None:
-        """Drops text that cannot be written; else the interpreter's end would fail."""
+        """Drop text that cannot be written; else the interpreter's end would fail."""
         self._selector.close()
         self._erase()
         for stream in filter(None, (sys.stdout, sys.stderr)):
@@ -99,7 +99,7 @@ class Outputs:
                     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
     def _pass_on(self, source: _Source) -> bool:
-        """Passes on the lines that are there; returns whether more may come."""
+        """Pass on the lines that are there; return whether more may come."""
         try:
             read = os.read(source.pipe.fileno(), _CHUNK)
         except BlockingIOError:
@@ -136,7 +136,7 @@ class Outputs:
             self._write(self._terminal, "".join(f"{line}\n" for line in lines))
 
     def _write(self, stream: IO[str] | None, text: str) -> None:
-        """Writes; characters outside the stream's encoding are escaped."""
+        """Write; characters outside the stream's encoding are escaped."""
         if stream is None:  # it was closed: nobody wants the lines
             return
         encoding = getattr(stream, "encoding", None) or "utf-8"
@@ -165,9 +165,10 @@ class _Source:
         self._rest = b""
 
     def lines(self, read: bytes, rewrites: bool) -> list[str]:
-        """The lines that `read` ends; nothing read is the end of the stream.
+        """Return the lines that `read` ends; nothing read is the end of the stream.
 
         Args:
+          read: the bytes that came.
           rewrites: whether a carriage return begins the line anew, or ends it.
         """
         if self._log is not None:

@@ -18,12 +18,15 @@ Task = tuple[str, int]  # job and index
 
 
 def named(config: ClusterConfig, tasks: Iterable[Task]) -> str:
-    """Tasks with their addresses, for messages."""
+    """Return tasks with their addresses, for messages."""
     return ", ".join(f"`{job}` {i} ({config.cluster[job][i]})" for job, i in tasks)
 
 
 def lasting(secs: float) -> str:
-    """A duration at the end of a message's clause; nothing if there was no time."""
+    """Return a duration at the end of a message's clause.
+
+    Nothing if there was no time.
+    """
     return f" for {secs:g} s" if secs else ""
 
 
@@ -34,7 +37,7 @@ def address(config: ClusterConfig, job: str, index: int) -> tuple[str, int]:
 
 
 def check_own_port(config: ClusterConfig) -> None:
-    """Raises if something else listens on this task's port.
+    """Raise if something else listens on this task's port.
 
     TensorFlow's server finds out too late and does not name the port.
     """
@@ -56,7 +59,7 @@ def check_own_port(config: ClusterConfig) -> None:
 
 
 def is_listening(config: ClusterConfig, job: str, index: int) -> bool:
-    """Whether a task's server accepts connections: it does until its process ends."""
+    """Return whether a task's server accepts connections: its process runs."""
     with contextlib.suppress(OSError):
         socket.create_connection(address(config, job, index), PROBE_SECS).close()
         return True
@@ -65,7 +68,7 @@ def is_listening(config: ClusterConfig, job: str, index: int) -> bool:
 
 @contextlib.contextmanager
 def listening(config: ClusterConfig) -> Iterator[None]:
-    """A context in which this task's port tells others that its process lives."""
+    """Let this task's port tell others that its process lives, in a context."""
     port = address(config, config.task_type, config.task_index)[1]
 
     def accept() -> None:
@@ -100,11 +103,11 @@ class Liveness:
 
     @property
     def complete(self) -> bool:
-        """Whether all tasks have been alive at some time."""
+        """Return whether all tasks have been alive at some time."""
         return len(self._arrived) == len(self._missed)
 
     def look(self) -> None:
-        """Looks once whether each task is alive."""
+        """Look once whether each task is alive."""
         for task, missed in self._missed.items():
             if is_listening(self._config, *task):
                 self._arrived.add(task)
@@ -113,7 +116,7 @@ class Liveness:
                 self._missed[task] = time.monotonic()
 
     def away(self, secs: float, *, unseen_secs: float = math.inf) -> list[Task]:
-        """The tasks away for `secs`, or never alive for `unseen_secs`."""
+        """Return the tasks away for `secs`, or never alive for `unseen_secs`."""
         now = time.monotonic()
         return [
             task
@@ -132,10 +135,10 @@ def held_ports(count: int) -> Iterator[list[int]]:
     """
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            each.bind(("localhost", 0))
-        yield [int(each.getsockname()[1]) for each in sockets]
+        for server in sockets:
+            server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            server.bind(("localhost", 0))
+        yield [int(server.getsockname()[1]) for server in sockets]
 
 
 def free_ports(count: int) -> list[int]:

@@ -25,7 +25,7 @@ ANSWER_SECS = 5.0
 
 
 def start_server(config: ClusterConfig, session_config: Any) -> Any:
-    """Starts the server of this task of a cluster, on its port."""
+    """Start the server of this task of a cluster, on its port."""
     ports.check_own_port(config)
     members = {
         j: list(hosts) for j, hosts in config.cluster.items() if j in SERVER_TYPES
@@ -39,7 +39,7 @@ def start_server(config: ClusterConfig, session_config: Any) -> Any:
 
 
 def answers(config: ClusterConfig, job: str, index: int) -> bool:
-    """Whether a TensorFlow server of this task listens at its address.
+    """Return whether a TensorFlow server of this task listens at its address.
 
     Another program may have the port, or the server of another task.
     """
@@ -56,12 +56,12 @@ def answers(config: ClusterConfig, job: str, index: int) -> bool:
 
 
 def own_device(config: ClusterConfig) -> str:
-    """The name of this task as a device."""
+    """Return the name of this task as a device."""
     return f"/job:{config.task_type}/task:{config.task_index}"
 
 
 def own_target(config: ClusterConfig) -> str:
-    """The session target of this process's server."""
+    """Return the session target of this process's server."""
     if not config.cluster:
         return ""
     return "grpc://" + config.cluster[config.task_type][config.task_index]
@@ -73,7 +73,7 @@ CLOSE_SECS = 3.0
 
 
 def limit_close(session: Session, limit_secs: float = CLOSE_SECS) -> None:
-    """Makes `session.close()` return in time, even if the session is not closed yet.
+    """Make `session.close()` return in time, even if the session is not closed yet.
 
     A thread goes on closing it; the process does not end before that thread.
     """

@@ -21,7 +21,7 @@ def trainers(config: ClusterConfig) -> list[tuple[str, int]]:
 
 
 def check_jobs(config: ClusterConfig) -> None:
-    """Raises unless some task trains, and the trainers can share their variables."""
+    """Raise unless some task trains, and the trainers can share their variables."""
     jobs = config.cluster
     if not jobs:
         return
@@ -35,7 +35,7 @@ def check_jobs(config: ClusterConfig) -> None:
 
 
 def check_roles(config: ClusterConfig) -> None:
-    """Raises if `SessionCluster` cannot run in this cluster and task."""
+    """Raise if `SessionCluster` cannot run in this cluster and task."""
     jobs = config.cluster
     if not jobs:
         return
@@ -71,7 +71,7 @@ def config_of(
     job_name: str | None,
     task_index: int | str | None,
 ) -> ClusterConfig:
-    """The cluster that the flags describe; without hosts the job is local."""
+    """Return the cluster that the flags describe; without hosts the job is local."""
     lists = {"ps": _hosts(ps_hosts), "worker": _hosts(worker_hosts)}
     if not any(lists.values()) and not job_name:
         return ClusterConfig()
@@ -92,14 +92,14 @@ def config_of(
 
 
 def _hosts(value: object) -> Any:
-    """A flag's addresses: text with commas, as TF1 programs have it, or a list."""
+    """Return a flag's addresses: text with commas, as in TF1, or a list."""
     if isinstance(value, str):
         return [host.strip() for host in value.split(",")] if value.strip() else []
     return [] if value is None else value
 
 
 def flags_of(config: ClusterConfig) -> list[str]:
-    """The flags of one task; a chief becomes the first worker."""
+    """Return the flags of one task; a chief becomes the first worker."""
     cluster = config.cluster
     if config.task_type not in cluster:
         raise errors.InvalidArgumentError(

@@ -37,7 +37,7 @@ class Update:
 
 @contextlib.contextmanager
 def catch_updates(graph: Graph) -> Iterator[list[Update]]:
-    """Catches every `apply_gradients` in `graph` on this thread, in their order.
+    """Catch every `apply_gradients` in `graph` on this thread, in their order.
 
     The methods of all optimizer classes are replaced while the tower is built, also of
     those that the model function defines, so that it needs no change.
@@ -103,12 +103,12 @@ def _with_subclasses(base: Any) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _told_of_subclasses(base: Any, tell: Callable[[Any], None]) -> Iterator[None]:
-    """Calls `tell(cls)` for each class that is derived from `base` in the context."""
-    own = vars(base).get("__init_subclass__")
+    """Call `tell(cls)` for each class that is derived from `base` in the context."""
+    original = vars(base).get("__init_subclass__")
 
     def init_subclass(cls: type[Any], /, **kwargs: Any) -> None:
-        if own is not None:
-            own.__get__(None, cls)(**kwargs)
+        if original is not None:
+            original.__get__(None, cls)(**kwargs)
         else:
             super(base, cls).__init_subclass__(**kwargs)
         tell(cls)
@@ -129,7 +129,7 @@ def _refuse(apply: Any, *args: Any, **kwargs: Any) -> Any:
 def apply_averaged(
     towers: Sequence[list[Update]], shards: Sequence[Any], *, divisor: float
 ) -> None:
-    """Applies the towers' updates as one, through the first tower's optimizers.
+    """Apply the towers' updates as one, through the first tower's optimizers.
 
     The operation that each tower got for its update (`Update.done`) then waits for the
     real one, and with it what the model function put after it, such as moving averages.
@@ -161,7 +161,7 @@ def apply_averaged(
 
 
 def _check_examples(same: Sequence[Update], shards: Sequence[Any]) -> None:
-    """Refuses gradients of a tower that do not come from its own examples.
+    """Refuse gradients of a tower that do not come from its own examples.
 
     Updates of shared variables are the first tower's. So gradients that a model
     function adds up in variables would be those of the first tower in each of them.
@@ -184,7 +184,9 @@ def _check_examples(same: Sequence[Update], shards: Sequence[Any]) -> None:
 
 
 def _average(gradients: list[Any], divisor: float) -> Any:
-    """The mean of the gradients of one variable; a tower without one counts as zero.
+    """Return the mean of the gradients of one variable.
+
+    A tower without one counts as zero.
 
     It is `IndexedSlices` if all gradients are, and None if no tower has one.
     """
@@ -203,9 +205,9 @@ def _average(gradients: list[Any], divisor: float) -> Any:
 
 
 def _apply_as_one(same: Sequence[Update], divisor: float) -> None:
-    """Applies one update of all towers, as the first tower asked for it."""
+    """Apply one update of all towers, as the first tower asked for it."""
     names = [[variable.name for _, variable in update.pairs] for update in same]
-    if any(other != names[0] for other in names):
+    if any(tower_names != names[0] for tower_names in names):
         raise errors.InvalidArgumentError(
             f"The towers update different variables, {names}; expected the same "
             "variables in the same order in each tower."
@@ -238,7 +240,7 @@ def _apply_as_one(same: Sequence[Update], divisor: float) -> None:
 
 
 def _apply(apply: Callable[[], Any], optimizer: Any) -> Any:
-    """Calls `apply`; with several workers only the worker's own step has to wait.
+    """Call `apply`; with several workers only the worker's own step has to wait.
 
     `SyncReplicasOptimizer.apply_gradients` makes two things: the worker's step, and
     the update that a thread of the chief runs. If both had the control dependencies

@@ -17,7 +17,7 @@ from hookbridge.jobs.loops.towers.shared import SharedVariables
 
 @contextlib.contextmanager
 def own_collections() -> Iterator[dict[str, list[Any]]]:
-    """A context that hides losses, update ops and summaries, which it yields by key.
+    """Hide losses, update ops and summaries, and yield them by key.
 
     After the context these collections, and that of regularisation losses, which is
     not hidden, have the same values as before it.
@@ -41,7 +41,7 @@ def own_collections() -> Iterator[dict[str, list[Any]]]:
 def tower_collections(
     index: int, shard: Any, *, losses_are_added: bool
 ) -> Iterator[None]:
-    """A context in which only tower `index` sees what it adds to the collections.
+    """Let only tower `index` see what it adds to the collections.
 
     A model function that asks for "the" losses of the graph finds its own. Afterwards
     the collections hold the values of the first tower, so that summaries appear once.
@@ -94,7 +94,7 @@ def build_towers(
     *,
     losses_are_added: bool,
 ) -> list[Result]:
-    """Calls `build` once for each tower, in the default graph.
+    """Call `build` once for each tower, in the default graph.
 
     It gets the tower's shard, and a list of the local variables that it makes.
 

@@ -15,7 +15,7 @@ MOST_TOWERS = 1024
 def tower_devices(
     num_towers: int | None, devices: Sequence[str] | None = None
 ) -> tuple[str, ...]:
-    """The device of each tower.
+    """Return the device of each tower.
 
     Args:
       num_towers: how many towers; None makes one on each of `devices` or GPUs, or one.
@@ -57,7 +57,7 @@ def tower_devices(
 
 
 def check_devices(devices: Any) -> None:
-    """Raises unless `devices` names devices that this machine has.
+    """Raise unless `devices` names devices that this machine has.
 
     CPU devices are not checked: the session makes as many logical ones as it needs
     (`session_config`). Neither are devices of another task, which are not known here.
@@ -91,7 +91,7 @@ def check_devices(devices: Any) -> None:
 
 
 def session_config(devices: Sequence[str]) -> Any:
-    """A `ConfigProto` whose session has all of `devices`.
+    """Return a `ConfigProto` whose session has all of `devices`.
 
     The logical CPU devices belong to the session (`device_count`), so nothing in
     the process changes and several loops can use different numbers of them.

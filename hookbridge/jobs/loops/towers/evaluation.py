@@ -29,7 +29,7 @@ class Evaluation:
         means: Callable[[Any, Any], Mapping[str, Any]],
         input_fn: Callable[[], Any],
     ) -> None:
-        """Builds `means(features, labels)`, of the examples, under `evaluation/`."""
+        """Build `means(features, labels)`, of the examples, under `evaluation/`."""
         batches = num_batches(input_fn)
         trained = tf.compat.v1.global_variables()
         with (
@@ -67,7 +67,7 @@ class Evaluation:
     def run(
         self, session: Session, report: ValidationReport | None = None
     ) -> dict[str, float]:
-        """The means over the examples of one pass over the data."""
+        """Return the means over the examples of one pass over the data."""
         session.run(self._initializer)
         sums = dict.fromkeys(self.metric_names, 0.0)
         means: dict[str, float] = {}

@@ -13,7 +13,7 @@ from hookbridge.ground.arguments import check_divides
 
 
 def known_size(tensor: Any) -> int | None:
-    """The N of a tensor `[N, ...]`; None if N is not static."""
+    """Return the N of a tensor `[N, ...]`; None if N is not static."""
     if tensor.shape.rank is None:
         return None
     # With v2 behaviour switched off, a shape has `Dimension`s in it.
@@ -22,7 +22,7 @@ def known_size(tensor: Any) -> int | None:
 
 
 def split_batch(batch: Any, num_towers: int) -> list[Any]:
-    """Splits a structure of tensors `[N, ...]` into `num_towers` equal shards.
+    """Split a structure of tensors `[N, ...]` into `num_towers` equal shards.
 
     If N is known only at run time, a step with a batch that does not divide raises
     `tf.errors.InvalidArgumentError`.
@@ -41,8 +41,8 @@ def split_batch(batch: Any, num_towers: int) -> list[Any]:
                 "with `.batch(batch_size, drop_remainder=True)` and a `batch_size` "
                 f"that is a multiple of {num_towers}."
             )
-            rest = tf.shape(tensor)[0] % num_towers
-            checks = [tf.debugging.assert_equal(rest, 0, message=message)]
+            remainder = tf.shape(tensor)[0] % num_towers
+            checks = [tf.debugging.assert_equal(remainder, 0, message=message)]
         with tf.control_dependencies(checks):
             return _split(tensor, num_towers, num_towers)
 
@@ -50,7 +50,7 @@ def split_batch(batch: Any, num_towers: int) -> list[Any]:
 
 
 def split_any_batch(batch: Any, num_towers: int) -> tuple[list[Any], list[Any]]:
-    """Splits a batch of any size, for evaluation; returns shards and their sizes.
+    """Split a batch of any size, for evaluation; return shards and their sizes.
 
     The last batch may be so small that some towers get no example.
     """
@@ -86,7 +86,7 @@ def _split(tensor: Any, sizes: Any, num_towers: int) -> Any:
 
 
 def _check(tensor: Any) -> None:
-    """Refuses a tensor that cannot be split among towers."""
+    """Refuse a tensor that cannot be split among towers."""
     if isinstance(tensor, tf.RaggedTensor):
         raise errors.InvalidArgumentError(
             f"Received the ragged input {tensor}; expected dense or sparse tensors "
@@ -102,7 +102,7 @@ def _check(tensor: Any) -> None:
 
 
 def fetch_batches(batch: Any, num_towers: int) -> list[Any]:
-    """A batch for each tower, all from the iterator that gave `batch`.
+    """Return a batch for each tower, all from the iterator that gave `batch`.
 
     If the data ends before each tower has its batch, the step raises
     `tf.errors.OutOfRangeError`.
@@ -134,7 +134,7 @@ def _same_output_of(tensors: Any) -> Callable[[Any], Any]:
 
 
 def next_training_batch(dataset: Any) -> Any:
-    """The tensors of the next batch, as each step gets them.
+    """Return the tensors of the next batch, as each step gets them.
 
     The session initialises the iterator when it starts and after a recovery.
     """
@@ -146,7 +146,7 @@ def next_training_batch(dataset: Any) -> Any:
 
 
 def as_pair(element: Any) -> tuple[Any, Any]:
-    """An element of the input as `(features, labels)`."""
+    """Return an element of the input as `(features, labels)`."""
     if not isinstance(element, (tuple, list)) or len(element) != 2:
         raise errors.InvalidArgumentError(
             f"The input function gives elements of type `{type(element).__name__}`; "
@@ -156,13 +156,13 @@ def as_pair(element: Any) -> tuple[Any, Any]:
 
 
 def num_batches(input_fn: Callable[[], Any]) -> int:
-    """The cardinality of the dataset."""
+    """Return the cardinality of the dataset."""
     with tf.Graph().as_default(), tf.compat.v1.Session(config=_no_gpu()) as session:
         return int(session.run(input_fn().cardinality()))
 
 
 def check_first_batch(input_fn: Callable[[], Any], num_towers: int) -> None:
-    """Raises if the first batch of an input does not divide among the towers.
+    """Raise if the first batch of an input does not divide among the towers.
 
     If the size is not static, as after `.batch(8)` without `drop_remainder`, one batch
     is read, in a session of its own. An error there is ignored: training meets it again
@@ -187,8 +187,8 @@ def check_first_batch(input_fn: Callable[[], Any], num_towers: int) -> None:
             tf.compat.v1.Session(config=_no_gpu()) as session,
         ):
             session.run(tf.compat.v1.tables_initializer())
-            for each in session.run(unknown):
-                check_divides(int(each), num_towers)
+            for size_read in session.run(unknown):
+                check_divides(int(size_read), num_towers)
 
 
 def _no_gpu() -> Any:

@@ -49,7 +49,7 @@ def replicate_model_fn(
     loss_reduction: str = "mean",
     batches: Batches = "split",
 ) -> Callable[..., Any]:
-    """Replicates a `model_fn` over devices, with shared variables on the CPU.
+    """Replicate a `model_fn` over devices, with shared variables on the CPU.
 
     Each call builds `model_fn` once for each device, on a batch of its own. In TRAIN
     the gradients of all towers, dense or `IndexedSlices`, are averaged. Where the
@@ -126,7 +126,7 @@ def replicate_model_fn(
 
 
 def _signature_of(model_fn: Any) -> inspect.Signature:
-    """The signature of a model function; refuses what is none."""
+    """Return the signature of a model function; refuse what is none."""
     if not callable(model_fn):
         raise errors.InvalidArgumentError(
             f"Received model_fn={shown(model_fn)}; expected a function."
@@ -144,7 +144,7 @@ def _signature_of(model_fn: Any) -> inspect.Signature:
 
 
 def _check_choices(loss_reduction: object, batches: object) -> None:
-    """Refuses other values of these arguments than `replicate_model_fn` knows."""
+    """Refuse other values of these arguments than `replicate_model_fn` knows."""
     if loss_reduction not in (*MEANS, *SUMS):
         raise errors.InvalidArgumentError(
             f"Received loss_reduction={shown(loss_reduction)}; expected 'mean' or "
@@ -158,7 +158,7 @@ def _check_choices(loss_reduction: object, batches: object) -> None:
 
 
 def TowerOptimizer(optimizer: Any) -> Any:
-    """Returns the optimizer: `replicate_model_fn` needs no wrapper around it.
+    """Return the optimizer: `replicate_model_fn` needs no wrapper around it.
 
     Programs written for `tf.contrib.estimator.replicate_model_fn` wrap their optimizer.
 
@@ -226,14 +226,14 @@ class _Replicated:
     def _tower(
         self, arguments: dict[str, Any], shard: Any, variables: list[Any]
     ) -> _Tower:
-        """Builds one tower on its share of the batch, and catches its updates."""
-        own = dict(arguments, features=shard[0])
+        """Build one tower on its share of the batch, and catch its updates."""
+        of_tower = dict(arguments, features=shard[0])
         if "labels" in arguments:
-            own["labels"] = shard[1]
-        mode = own.get("mode", TRAIN)
+            of_tower["labels"] = shard[1]
+        mode = of_tower.get("mode", TRAIN)
         graph = tf.compat.v1.get_default_graph()
         with catch_updates(graph) as updates:
-            spec = self.model_fn(**own)
+            spec = self.model_fn(**of_tower)
         is_spec = hasattr(spec, "_replace") and hasattr(spec, "eval_metric_ops")
         if not (is_spec or (isinstance(spec, TowerSpec) and mode == TRAIN)):
             raise errors.InvalidArgumentError(
@@ -241,12 +241,12 @@ class _Replicated:
                 "for training a `hb.loops.TowerSpec`."
             )
         local = {id(variable) for variable in tf.compat.v1.local_variables()}
-        return _Tower(spec, updates, [each for each in variables if id(each) in local])
+        return _Tower(spec, updates, [v for v in variables if id(v) in local])
 
     def _merged(
         self, towers: Sequence[_Tower], sizes: list[Any] | None
     ) -> dict[str, Any]:
-        """The fields of the spec of all towers together, by their names."""
+        """Return the fields of the spec of all towers together, by their names."""
 
         def of_each(field: str) -> list[Any]:
             return [getattr(tower.spec, field) for tower in towers]
@@ -264,7 +264,7 @@ class _Replicated:
                 changed["loss"] = specs.weighted_mean(losses, sizes)
         if isinstance(towers[0].spec, TowerSpec):
             changed["metrics"] = {
-                name: specs.mean([each[name] for each in of_each("metrics")])
+                name: specs.mean([metrics[name] for metrics in of_each("metrics")])
                 for name in towers[0].spec.metrics
             }
             return changed
@@ -281,6 +281,6 @@ class _Replicated:
 
 
 def _as_tensor(value: object) -> Any:
-    """An input as a tensor; arrays become constants."""
+    """Return an input as a tensor; arrays become constants."""
     is_array = isinstance(value, (np.ndarray, np.generic))
     return tf.convert_to_tensor(value) if is_array else value

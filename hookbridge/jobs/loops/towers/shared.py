@@ -37,14 +37,16 @@ class SharedVariables:
 
     @contextlib.contextmanager
     def scope(self, index: int) -> Iterator[list[Any]]:
-        """The scope in which tower `index` is built; the first tower comes first.
+        """Return the scope in which tower `index` is built.
+
+        The first tower comes first.
 
         Yields the tower's local variables in the order of their creation, which the
         graph's own list does not keep for Keras metrics.
         """
         graph = tf.compat.v1.get_default_graph()
         operations = graph.get_operations()
-        own: list[Any] = []
+        locals_of_tower: list[Any] = []
         waiting = iter(self._unnamed)
 
         def make(creator: Callable[..., Any], **kwargs: Any) -> Any:
@@ -52,15 +54,15 @@ class SharedVariables:
             if index and not is_own:
                 return _same(next(waiting, None), kwargs)
             variable = creator(**kwargs)
-            (own if is_own else self._recorded).append(variable)
+            (locals_of_tower if is_own else self._recorded).append(variable)
             return variable
 
         with tf.variable_creator_scope(make):
             if index:
                 with self._first_updates(graph, operations):
-                    yield own
+                    yield locals_of_tower
             else:
-                yield own
+                yield locals_of_tower
         if index == 0:
             self._unnamed = [v for v in self._recorded if not _is_named(v)]
             made = graph.get_operations()[len(operations) :]
@@ -77,7 +79,7 @@ class SharedVariables:
             )
 
     def _first_updates(self, graph: Graph, before: Sequence[Any]) -> Any:
-        """A context in which an update of a shared variable is the first tower's."""
+        """Let an update of a shared variable be the first tower's, in a context."""
         original = compat.private("create_op")
         shared = {op for op in before if op.type in VARIABLES}
         waiting = {key: iter(ops) for key, ops in self._updates.items()}
@@ -106,7 +108,7 @@ def _is_local(kwargs: dict[str, Any]) -> bool:
 
 
 def _is_named(variable: Any) -> bool:
-    """Whether `get_variable` finds the variable again by its name."""
+    """Return whether `get_variable` finds the variable again by its name."""
     # Looked up from the root scope, since the name contains every scope already.
     root = tf.compat.v1.VariableScope(reuse=True, name="")
     name = variable.op.name
@@ -114,16 +116,19 @@ def _is_named(variable: Any) -> bool:
     for key in (name, f"{name}/"):
         try:
             with tf.compat.v1.variable_scope(root, auxiliary_name_scope=False):
-                other = tf.compat.v1.get_variable(key, dtype=variable.dtype.base_dtype)
+                same = tf.compat.v1.get_variable(key, dtype=variable.dtype.base_dtype)
         except ValueError:
             continue
-        if other is variable:
+        if same is variable:
             return True
     return False
 
 
 def _same(variable: Any, kwargs: dict[str, Any]) -> Any:
-    """The variable of tower 0 that another tower asks for; refuses one that differs."""
+    """Return the variable of tower 0 that another tower asks for.
+
+    Refuse one that differs.
+    """
     name = kwargs.get("name") or "Variable"
     if variable is None:
         raise errors.InvalidArgumentError(
@@ -146,7 +151,10 @@ def _same(variable: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def _updated(op_type: str, inputs: Sequence[Any]) -> tuple[str, Any] | None:
-    """The type of an update and the variable that it changes; None for other ops."""
+    """Return the type of an update and the variable that it changes.
+
+    None for other ops.
+    """
     is_update = op_type.startswith(UPDATES) and inputs
     if is_update and inputs[0].op.type in VARIABLES:
         return op_type, inputs[0].op

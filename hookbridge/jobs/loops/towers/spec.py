@@ -43,12 +43,15 @@ class TowerSpec(NamedTuple):
 
 
 def mean(values: Sequence[Any]) -> Any:
-    """The mean over towers of equal size; the value itself if there is one tower."""
+    """Return the mean over towers of equal size.
+
+    The value itself if there is one tower.
+    """
     return values[0] if len(values) == 1 else tf.add_n(list(values)) / len(values)
 
 
 def weighted_mean(losses: Sequence[Any], sizes: Sequence[Any]) -> Any:
-    """The mean over towers of different sizes."""
+    """Return the mean over towers of different sizes."""
     total = tf.add_n(list(sizes))
     parts = []
     for loss, size in zip(losses, sizes, strict=True):
@@ -59,7 +62,7 @@ def weighted_mean(losses: Sequence[Any], sizes: Sequence[Any]) -> Any:
 
 
 def merged_predictions(towers: Sequence[Any]) -> Any:
-    """Joins the predictions `[N / num_towers, ...]` of all towers to `[N, ...]`.
+    """Join the predictions `[N / num_towers, ...]` of all towers to `[N, ...]`.
 
     A scalar belongs to no example, so the first tower's scalar is taken.
     """
@@ -72,7 +75,7 @@ def merged_predictions(towers: Sequence[Any]) -> Any:
 
 
 def merged_export_outputs(towers: Sequence[Any]) -> Any:
-    """The export outputs of the whole batch."""
+    """Return the export outputs of the whole batch."""
     if towers[0] is None:
         return None
     return {
@@ -125,9 +128,9 @@ def merged_metrics(
 
 
 def _check_variables_of_metrics(variables: Sequence[Sequence[Any]]) -> None:
-    """Refuses towers whose metrics share variables, or have others."""
-    shapes = [[variable.shape.as_list() for variable in own] for own in variables]
-    if any(other != shapes[0] for other in shapes):
+    """Refuse towers whose metrics share variables, or have others."""
+    shapes = [[v.shape.as_list() for v in of_tower] for of_tower in variables]
+    if any(shapes_of_tower != shapes[0] for shapes_of_tower in shapes):
         raise errors.InvalidArgumentError(
             f"The towers' metrics have variables of the shapes {shapes}; expected "
             "separate variables for each tower, as the metrics of "
@@ -139,18 +142,18 @@ def _check_variables_of_metrics(variables: Sequence[Sequence[Any]]) -> None:
 def _moves_to_first_tower(
     variables: Sequence[Sequence[Any]], sizes: Sequence[Any]
 ) -> list[Any]:
-    """Ops that give the first tower's variables the sums, and the others zero."""
-    values = [[variable.read_value() for variable in own] for own in variables]
+    """Return ops that give the first tower's variables the sums, others zero."""
+    values = [[v.read_value() for v in of_tower] for of_tower in variables]
     counted = values[:1] + [
-        [tf.where(size > 0, value, tf.zeros_like(value)) for value in own]
-        for own, size in zip(values[1:], sizes[1:], strict=True)
+        [tf.where(size > 0, value, tf.zeros_like(value)) for value in of_tower]
+        for of_tower, size in zip(values[1:], sizes[1:], strict=True)
     ]
     sums = [tf.add_n(list(same)) for same in zip(*counted, strict=True)]
     with tf.control_dependencies(sums):
         return [
             variable.assign(total if tower == 0 else tf.zeros_like(total))
-            for tower, own in enumerate(variables)
-            for variable, total in zip(own, sums, strict=True)
+            for tower, of_tower in enumerate(variables)
+            for variable, total in zip(of_tower, sums, strict=True)
         ]
 
 

@@ -78,7 +78,7 @@ class Context:
         self.is_unfinished = False
 
     def keep_aliases(self) -> None:
-        """Notes aliases of names that change: only the alias changes, not its uses."""
+        """Note aliases of names that change: only the alias changes, not its uses."""
         names = self.module.names
         for name in names.aliases:
             outcome = resolve(self.meant(canonical(names.bound[name])), self.target)
@@ -86,18 +86,21 @@ class Context:
                 self.kept.add(name)
 
     def meant(self, name: str) -> str:
-        """A canonical name, as one of v1 where the module will mean that."""
+        """Return a canonical name, as one of v1 where the module will mean that."""
         if not self.is_v1 or (self.target.has(name) and not self.target.has_v1(name)):
             return name
         return as_v1(name)
 
     def name(self, node: ast.AST) -> str | None:
-        """The canonical dotted name that a node will mean, or None."""
+        """Return the canonical dotted name that a node will mean, or None."""
         name = self.module.names.canonical(node)
         return None if name is None else self.meant(name)
 
     def resolve(self, name: str) -> Resolution | None:
-        """What becomes of a canonical name in this file; None if the target has it."""
+        """Return what becomes of a canonical name in this file.
+
+        None if the target has it.
+        """
         outcome = resolve(name, self.target)
         if outcome is None:
             return None
@@ -108,12 +111,12 @@ class Context:
         if is_there and not self.place.has_keras2_of(self.target):
             return None
         if outcome.code in old_keras.CODES:
-            living = old_keras.in_file(outcome.living, self.place.targets_tf1)
-            return outcome._replace(living=living)
+            replacement = old_keras.in_file(outcome.living, self.place.targets_tf1)
+            return outcome._replace(living=replacement)
         return outcome
 
     def may_go(self, one: Import) -> bool:
-        """Whether nothing needs the name that an import binds, nor asks to keep it.
+        """Return whether nothing needs, or asks to keep, the name of an import.
 
         A linter may be told that the import is as it has to be, and other files may
         have the name from this one.
@@ -122,15 +125,15 @@ class Context:
         return not (is_shared or self.has_mark(one.node))
 
     def has_mark(self, node: ast.stmt) -> bool:
-        """Whether a linter is told that a statement is as it has to be."""
+        """Return whether a linter is told that a statement is as it has to be."""
         return has_mark(node, self.module.comments)
 
     def is_part(self, node: ast.AST) -> bool:
-        """Whether a node is a part of a longer name."""
+        """Return whether a node is a part of a longer name."""
         return isinstance(self.parents.get(node), ast.Attribute)
 
     def living(self, node: ast.Attribute | ast.Name | ast.Call) -> Resolution | None:
-        """What becomes of an outermost dotted name, if a rename is enough."""
+        """Return what becomes of an outermost dotted name, if a rename is enough."""
         root = root_of(node)
         is_kept = isinstance(root, ast.Name) and root.id in self.kept
         if (
@@ -141,32 +144,32 @@ class Context:
             return None
         name = self.name(node)
         if name is None or any(
-            is_below(name, own) for own in self.place.meaning.written
+            is_below(name, written) for written in self.place.meaning.written
         ):
             return None
         outcome = self.resolve(name)
         return outcome if outcome is not None and outcome.living else None
 
     def is_found(self, node: ast.expr, code: str) -> bool:
-        """Whether there is a finding with this code at the place of a node."""
+        """Return whether there is a finding with this code at the place of a node."""
         column = self.module.column(node.lineno, node.col_offset)
-        place = *self.module.place(node.lineno), column
+        position = *self.module.place(node.lineno), column
         return any(
-            f.code == code and (f.cell, f.line, f.column) == place
+            f.code == code and (f.cell, f.line, f.column) == position
             for f in self.findings
         )
 
     def span(self, node: Any) -> tuple[int, int]:
-        """Where a node begins and ends in the text."""
+        """Return where a node begins and ends in the text."""
         return self.changes.span(node)
 
     def code(self, node: ast.AST) -> str:
-        """The source of a node."""
+        """Return the source of a node."""
         first, end = self.span(node)
         return self.text[first:end]
 
     def replace(self, rule: str, node: ast.AST, text: str) -> bool:
-        """Gives a node another text; returns whether that was possible.
+        """Give a node another text; return whether that was possible.
 
         Lines and comments inside of a dotted name stay.
         """
@@ -175,7 +178,7 @@ class Context:
         return self.change(rule, node, self.span(node), text)
 
     def change(self, rule: str, node: Any, span: tuple[int, int], text: str) -> bool:
-        """Gives a part of a node, or a place in it, another text.
+        """Give a part of a node, or a place in it, another text.
 
         Nothing is changed if the new text has not all comments of the old one.
         """
@@ -193,17 +196,17 @@ class Context:
         return True
 
     def _is_in_fstring(self, node: ast.AST) -> bool:
-        """Whether its place may be wrong, as in f-strings before Python 3.12."""
+        """Return whether its place may be wrong, as in f-strings before Python 3.12."""
         while not isinstance(node, ast.JoinedStr | ast.stmt) and node in self.parents:
             node = self.parents[node]
         return isinstance(node, ast.JoinedStr)
 
     def note(self, rule: str, node: Any, old: str, new: str) -> None:
-        """Notes an edit."""
+        """Note an edit."""
         self.edits.append(Edit(rule, getattr(node, "lineno", 1), old, new))
 
     def wrap(self, rule: str, node: ast.expr, before: str, after: str) -> None:
-        """Puts text before and after an expression."""
+        """Put text before and after an expression."""
         (first, end), code = self.span(node), self.code(node)
         if self._is_in_fstring(node) and code != ast.unparse(node):
             return
@@ -218,7 +221,7 @@ class Context:
         lines: Mapping[int, str],
         more: Sequence[str] = (),
     ) -> bool:
-        """Writes statements in the place of names of an import.
+        """Write statements in the place of names of an import.
 
         Comments stay with their names. Where nothing is left in a block, `pass` is.
 
@@ -255,27 +258,27 @@ class Context:
         return self.change(rule, node, (first, end + len(behind)), text)
 
     def _has_others(self, node: ast.stmt) -> bool:
-        """Whether the block of an import has statements that are none."""
+        """Return whether the block of an import has statements that are none."""
         parent = self.parents[node]
         lists = (v for _, v in ast.iter_fields(parent) if isinstance(v, list))
         blocks = (values for values in lists if node in values)
         return isinstance(parent, ast.Module) or any(
-            type(other) not in STATEMENTS for block in blocks for other in block
+            type(statement) not in STATEMENTS for block in blocks for statement in block
         )
 
     def comment(self, node: ast.AST, text: str) -> None:
-        """Puts a comment above the statement of a node, once."""
+        """Put a comment above the statement of a node, once."""
         while not isinstance(node, ast.stmt):
             node = self.parents[node]
         self.changes.add_line_above(node, text)
 
     def result(self) -> str:
-        """The text with all changes."""
+        """Return the text with all changes."""
         return self.imports.add(self.changes.result())
 
 
 def root_of(node: ast.expr) -> ast.expr:
-    """The first part of a dotted name."""
+    """Return the first part of a dotted name."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return node

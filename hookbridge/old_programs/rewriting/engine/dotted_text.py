@@ -10,7 +10,7 @@ _PART = re.compile(rf"(?P<around>{_BETWEEN})(?P<name>\w+)")
 
 
 def renamed(old: str, new: str) -> str:
-    """The text of a dotted name that becomes another one.
+    """Return the text of a dotted name that becomes another one.
 
     The parts that both end with stay as they are, with the lines, comments and spaces
     between them. What stands between the other parts follows the new ones.
@@ -19,17 +19,17 @@ def renamed(old: str, new: str) -> str:
       old: the text of a dotted name.
       new: the new name.
     """
-    parts, found = new.split("."), list(_PART.finditer(old))
+    parts, old_parts = new.split("."), list(_PART.finditer(old))
     is_name = re.fullmatch(rf"\w+(?:{_BETWEEN}\w+)*", old)
     if re.fullmatch(r"[\w.]+", old) or not (is_name and re.fullmatch(r"[\w.]+", new)):
         return new
     same = 0
-    most = min(len(found), len(parts)) - 1
-    while same < most and found[-1 - same]["name"] == parts[-1 - same]:
+    most = min(len(old_parts), len(parts)) - 1
+    while same < most and old_parts[-1 - same]["name"] == parts[-1 - same]:
         same += 1
-    split = len(found) - same
+    split = len(old_parts) - same
     head = ".".join(parts[: len(parts) - same])
-    between = "".join(part["around"].replace(".", "", 1) for part in found[1:split])
+    between = "".join(part["around"].replace(".", "", 1) for part in old_parts[1:split])
     if "#" not in between:
         between = ""
-    return head + between.rstrip(" \t") + old[found[split - 1].end() :]
+    return head + between.rstrip(" \t") + old[old_parts[split - 1].end() :]

@@ -29,7 +29,7 @@ class Name:
 
     @property
     def ends_line(self) -> bool:
-        """Whether the next name has another line."""
+        """Return whether the next name has another line."""
         return self.after.endswith("\n")
 
 
@@ -50,7 +50,7 @@ class ImportText:
 
     @classmethod
     def of(cls, text: str, spans: Sequence[tuple[int, int]]) -> ImportText:
-        """Reads an import.
+        """Read an import.
 
         Args:
           text: the statement.
@@ -60,7 +60,7 @@ class ImportText:
         head = text[: starts[0]]
         line_end = head.find("\n") + 1 if "(" in head else 0
         before = head[line_end:] if line_end else ""
-        names, rest = [], ""
+        names, between = [], ""
         for (first, end), following in zip(
             spans, [*starts[1:], len(text)], strict=True
         ):
@@ -70,8 +70,8 @@ class ImportText:
             if following == len(text):
                 after = _last_tail(gap)
             names.append(Name(before, text[first:end], after))
-            before = rest = gap[len(after) :]
-        return cls(head[:line_end] if line_end else head, names, rest)
+            before = between = gap[len(after) :]
+        return cls(head[:line_end] if line_end else head, names, between)
 
     def __str__(self) -> str:
         return "".join(
@@ -79,17 +79,17 @@ class ImportText:
         )
 
     def without(self, gone: Iterable[int]) -> ImportText:
-        """The import without the names at some places, and without their comments.
+        """Return the import without the names at some places and their comments.
 
         Args:
           gone: the places, not all of them.
         """
         places = set(gone)
         names: list[Name] = []
-        for place, name in enumerate(self.names):
+        for index, name in enumerate(self.names):
             starts_line = names[-1].ends_line if names else self.head.endswith("\n")
-            if place not in places:
-                is_moved = place - 1 in places and not starts_line
+            if index not in places:
+                is_moved = index - 1 in places and not starts_line
                 before = name.before.lstrip() if is_moved else name.before
                 names.append(Name(before, name.text, name.after))
             elif names and not starts_line and name.ends_line:
@@ -99,7 +99,7 @@ class ImportText:
         return ImportText(self.head, names, self.close)
 
     def _end_with(self, last: Name, *, is_alone: bool) -> None:
-        """Ends the import with a name that others followed."""
+        """End the import with a name that others followed."""
         is_on_head = not self.head.endswith("\n") and is_alone
         if last.ends_line and not (is_on_head and "#" not in last.after):
             return
@@ -108,14 +108,14 @@ class ImportText:
 
 
 def comments_of(text: str) -> list[str]:
-    """The comments in what stands between the names of an import."""
+    """Return the comments in what stands between the names of an import."""
     return _COMMENT.findall(text)
 
 
 def statements(
     whole: ImportText, lines: Mapping[int, str], more: Sequence[str], trailing: str
 ) -> list[str]:
-    """The lines that an import becomes, with all of its comments.
+    """Return the lines that an import becomes, with all of its comments.
 
     A mark for a linter that stood at the import stands at each of them.
 
@@ -131,24 +131,24 @@ def statements(
     if not stays:
         around = [*comments_of(whole.head), *around, *comments_of(whole.close)]
     marks = [comment for comment in around if is_mark(comment)]
-    others = [comment for comment in around if comment not in marks]
+    remarks = [comment for comment in around if comment not in marks]
     written = [*_moved(whole, lines, marks), *("  ".join([m, *marks]) for m in more)]
     if stays:
         return [f"{whole.without(lines)}{trailing}", *written]
-    if len(written) == 1 == len(others) and "#" not in written[0]:
-        return [f"{written[0]}  {others[0]}"]
+    if len(written) == 1 == len(remarks) and "#" not in written[0]:
+        return [f"{written[0]}  {remarks[0]}"]
     if not (more or any(lines.values())):
-        others += marks
-    return [*others, *written]
+        remarks += marks
+    return [*remarks, *written]
 
 
 def _moved(
     whole: ImportText, lines: Mapping[int, str], marks: Sequence[str]
 ) -> Iterator[str]:
-    """The new lines, each with the comments of its name."""
+    """Yield the new lines, each with the comments of its name."""
     earlier: set[str] = set()
-    for place, line in lines.items():
-        name = whole.names[place]
+    for index, line in lines.items():
+        name = whole.names[index]
         yield from comments_of(name.before)
         ends = comments_of(name.after)
         if line and line not in earlier:
@@ -159,12 +159,12 @@ def _moved(
 
 
 def _last_tail(gap: str) -> str:
-    """What stands behind the last name in its line, before a closing parenthesis."""
+    """Return what follows the last name in its line, up to a parenthesis."""
     tail = _TAIL.match(gap)
     text = tail[0] if tail is not None else ""
     return text if text.endswith("\n") else gap[: len(gap) - len(gap.lstrip(", \t"))]
 
 
 def _end(text: str) -> str:
-    """The end of the line that a text has."""
+    """Return the end of the line that a text has."""
     return "\r\n" if text.endswith("\r\n") else "\n"

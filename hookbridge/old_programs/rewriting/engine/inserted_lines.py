@@ -38,7 +38,7 @@ class InsertedLines:
         self._place = first or self._start
 
     def put(self, lines: Iterable[Line]) -> None:
-        """Adds lines; of two for one place the earlier one stands first."""
+        """Add lines; of two for one place the earlier one stands first."""
         for number, line in lines:
             self._put(self._row_after(number), line)
 
@@ -46,7 +46,10 @@ class InsertedLines:
         self._by_row.setdefault(row, []).append(line)
 
     def _row_after(self, number: int) -> int:
-        """The row that follows the statement with a number; 0 is before all of them."""
+        """Return the row that follows the statement with a number.
+
+        0 is before all of them.
+        """
         if number:
             return self._body[number - 1].end_lineno or 0
         first = self._body[0] if self._body else None
@@ -54,40 +57,45 @@ class InsertedLines:
         return min((node.lineno - 1 for node in above), default=len(self._rows))
 
     def put_first(self, wanted: Sequence[str]) -> None:
-        """Adds lines before every other import, after those of them there already."""
+        """Add lines before every other import, after those of them there already."""
         there = {line: _early(line, self._body, self._imported) for line in wanted}
         first = max([self._start, *there.values()])
         lines = [
             (first, self._moved_line(line) or line)
-            for line, place in there.items()
-            if not place
+            for line, number in there.items()
+            if not number
         ]
         if lines and self._start and first == self._start:
             lines.insert(0, (self._start, ""))
         self.put(lines)
 
     def _moved_line(self, line: str) -> str:
-        """A line that stands somewhere below, taken away there; empty if none does."""
+        """Return a line that stands somewhere below, taken away there.
+
+        Empty if none does.
+        """
         wanted = ast.dump(parsed(line).body[0])
         same = [n for n, s in enumerate(self._body, 1) if ast.dump(s) == wanted]
         return self._take_out(same) if _is_import(line) else ""
 
     def put_imports(self, wanted: Mapping[str, str]) -> None:
-        """Adds imports of modules; those at TensorFlow's keep the order of its block.
+        """Add imports of modules; those at TensorFlow's keep the order of its block.
 
         Args:
           wanted: `{name: module}`.
         """
-        place = min(self._place, _first_use(self._body, wanted))
+        after = min(self._place, _first_use(self._body, wanted))
         for name, module in wanted.items():
             line = _line(name, module)
-            number = self._in_order(module, place) if line[:6] == "import" else place
-            is_before = number < place
-            row = self._body[number].lineno - 1 if is_before else self._row_after(place)
+            number = self._in_order(module, after) if line[:6] == "import" else after
+            is_before = number < after
+            row = self._body[number].lineno - 1 if is_before else self._row_after(after)
             self._put(row, line)
 
     def _in_order(self, module: str, place: int) -> int:
-        """The statement of a block in order that an import precedes; else its place.
+        """Return the statement of a block in order that an import precedes.
+
+        Else its place.
 
         One import alone is in no order.
         """
@@ -100,7 +108,7 @@ class InsertedLines:
         return first + sum(name.lower() < module.lower() for name in names)
 
     def _is_in_block(self, number: int, is_followed: bool) -> bool:
-        """Whether a statement imports one package, and the next line one, too."""
+        """Return whether a statement and the next line each import one package."""
         statement = self._body[number]
         if not isinstance(statement, ast.Import) or len(statement.names) > 1:
             return False
@@ -112,7 +120,7 @@ class InsertedLines:
     def switch_lines(
         self, switch: str, bound: Mapping[str, str], wanted: dict[str, str]
     ) -> list[Line]:
-        """The call that switches, and the import that it needs by then.
+        """Return the call that switches, and the import that it needs by then.
 
         Args:
           switch: the call; empty for none.
@@ -126,36 +134,36 @@ class InsertedLines:
             self._place -= 1  # what Keras imports depends on the switch
         binding = self._imports_of(name)
         after = self._behind_imports(binding)
-        place = self._before_own_modules(after)
-        if any(number <= place for number in binding):
-            return [(place, switch)]
-        if place == after and name in wanted:
-            return [(place, switch)]
+        number_before = self._before_own_modules(after)
+        if any(number <= number_before for number in binding):
+            return [(number_before, switch)]
+        if number_before == after and name in wanted:
+            return [(number_before, switch)]
         module = wanted.pop(name, "") or bound[name]
         is_same = bool(binding) and self._imported[binding[0] - 1][0].full == module
         line = (self._take_out(binding) if is_same else "") or _line(name, module)
-        return [(place, line), (place, switch)]
+        return [(number_before, line), (number_before, switch)]
 
     def _imports_of(self, name: str) -> list[int]:
-        """The numbers, from 1, of the statements that import a name."""
-        return [n for n, held in enumerate(self._imported, 1) if _binds(held, name)]
+        """Return the numbers, from 1, of the statements that import a name."""
+        return [n for n, row in enumerate(self._imported, 1) if _binds(row, name)]
 
     def _behind_imports(self, binding: Sequence[int]) -> int:
-        """The place behind the import of a name, if only imports stand before it."""
+        """Return the place behind the import of a name, if it follows imports alone."""
         if binding and all(self._imported[self._place : binding[0]]):
             return max(self._place, binding[0])
         return self._place
 
     def _before_own_modules(self, place: int) -> int:
-        """A place, or one before it where the first own module is imported.
+        """Return a place, or one before it where the first own module is imported.
 
         The program's own modules may already use what is switched.
         """
-        is_own = [any(map(self._is_own, held)) for held in self._imported]
+        is_own = [any(map(self._is_own, row)) for row in self._imported]
         return min(is_own.index(True), place) if True in is_own else place
 
     def _take_out(self, binding: Sequence[int]) -> str:
-        """Takes an import away that has a line of its own; returns the line."""
+        """Take an import away that has a line of its own; return the line."""
         statement = self._body[binding[0] - 1] if binding else None
         if not isinstance(statement, ast.Import) or len(statement.names) > 1:
             return ""
@@ -168,13 +176,16 @@ class InsertedLines:
         return self._rows[row].rstrip("\r\n")
 
     def _is_own(self, one: Import) -> bool:
-        """Whether an import is one of another module of the program."""
+        """Return whether an import is one of another module of the program."""
         return one.full.partition(".")[0] in ("", *self._own) or any(
             name in self._own for name in (one.full, one.full.rpartition(".")[0])
         )
 
     def text(self) -> str:
-        """The text with the lines; a blank one stands after what is no import."""
+        """Return the text with the lines.
+
+        A blank one stands after what is no import.
+        """
         rows: list[str | None] = [*self._rows]
         for row in self._moved:
             rows[row] = None
@@ -185,7 +196,7 @@ class InsertedLines:
         return text.removesuffix(self._newline) if self._is_cut else text
 
     def _is_code(self, row: int) -> bool:
-        """Whether a row follows a new line closely: it has something, in its cell."""
+        """Return whether the row after a new line has something, in its cell."""
         left = [n for n in range(row, len(self._rows)) if n not in self._moved]
         if not left or not self._rows[left[0]].strip():
             return False
@@ -194,7 +205,7 @@ class InsertedLines:
 
 
 def _spaced(lines: Sequence[str], is_followed: bool) -> Iterator[str]:
-    """The lines, with a blank one between what is no import and what follows."""
+    """Yield the lines, with a blank one between what is no import and what follows."""
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         yield line
         is_before = _is_import(following) or (is_followed and not following)
@@ -207,21 +218,21 @@ def _is_import(line: str) -> bool:
 
 
 def _binds(held: Iterable[Import], name: str) -> bool:
-    """Whether imports bind a name."""
-    return any(one.bound == name for one in held)
+    """Return whether imports bind a name."""
+    return any(import_.bound == name for import_ in held)
 
 
 def _line(name: str, module: str) -> str:
-    parent, _, last = module.rpartition(".")
+    parent, _, attribute = module.rpartition(".")
     if name == module:
         return f"import {module}"
-    if name == last and parent:
-        return f"from {parent} import {last}"
+    if name == attribute and parent:
+        return f"from {parent} import {attribute}"
     return f"import {module} as {name}"
 
 
 def _start(body: Sequence[ast.stmt], imported: Sequence[list[Import]]) -> int:
-    """The number of statements that nothing may stand before."""
+    """Return the number of statements that nothing may stand before."""
     future = _after("__future__", imported)
     if body and is_border(body[0]):
         # `__future__` stays first in the script that a notebook is exported to.
@@ -232,48 +243,48 @@ def _start(body: Sequence[ast.stmt], imported: Sequence[list[Import]]) -> int:
 
 
 def _imported(statement: ast.stmt) -> list[Import]:
-    """What a statement at the top imports."""
+    """Return what a statement at the top imports."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return []
-    return [one for node in ast.walk(statement) for one in imports(node)]
+    return [import_ for node in ast.walk(statement) for import_ in imports(node)]
 
 
 def _after(
     package: str, imported: Iterable[Sequence[Import]], last: bool = True
 ) -> int:
-    """The number of the statement after the imports of a package, or the first one."""
+    """Return the number of the statement after the imports of a package."""
     places = [
         number
-        for number, held in enumerate(imported, 1)
-        if any(one.full.startswith(package) for one in held)
+        for number, imports_there in enumerate(imported, 1)
+        if any(import_.full.startswith(package) for import_ in imports_there)
     ]
     return places[-1 if last else 0] if places else 0
 
 
 def _is_keras(imported: Sequence[list[Import]], number: int) -> bool:
-    """Whether the statement with a number imports Keras from TensorFlow."""
-    held = imported[number - 1] if number else ()
-    return any(canonical(one.full).endswith(".keras") for one in held) or any(
-        ".keras." in one.full for one in held
-    )
+    """Return whether the statement with a number imports Keras from TensorFlow."""
+    imports_there = imported[number - 1] if number else ()
+    modules = [import_.full for import_ in imports_there]
+    return any(canonical(m).endswith(".keras") or ".keras." in m for m in modules)
 
 
 def _early(
     line: str, body: Sequence[ast.stmt], imported: Iterable[Sequence[Import]]
 ) -> int:
-    """The number of the statement after a line that stands before all packages."""
+    """Return the number of the statement after a line before all packages."""
     known = sys.stdlib_module_names
     wanted = ast.dump(parsed(line).body[0])
-    for number, (statement, held) in enumerate(zip(body, imported, strict=True), 1):
+    pairs = zip(body, imported, strict=True)
+    for number, (statement, imports_there) in enumerate(pairs, 1):
         if ast.dump(statement) == wanted:
             return number
-        if any(one.full.partition(".")[0] not in known for one in held):
+        if any(i.full.partition(".")[0] not in known for i in imports_there):
             return 0
     return 0
 
 
 def _first_use(body: Sequence[ast.stmt], names: Collection[str]) -> int:
-    """The number of the first statement that has one of the names."""
+    """Return the number of the first statement that has one of the names."""
     for number, statement in enumerate(body):
         for node in ast.walk(statement):
             if isinstance(node, ast.Name) and node.id in names:

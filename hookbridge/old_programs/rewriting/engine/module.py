@@ -22,27 +22,30 @@ MAX_WALKS = 4
 
 def rewrite_module(
     module: Module,
-    place: Place,
+    in_program: Place,
     target: Target,
     rules: Sequence[RewriteRule],
     has_comments: bool,
     guests: Mapping[str, str],
 ) -> Rewritten:
-    """The rewrite of one module; `guests` has the guest classes of other files."""
+    """Return the rewrite of one module.
+
+    `guests` has the guest classes of other files.
+    """
     before = module.text
     edits: list[Edit] = []
     codes = frozenset(code for rule in rules for code in rule.codes)
-    findings = _scanned(module, place, target, rules)
+    findings = _scanned(module, in_program, target, rules)
     for _ in range(MAX_WALKS if rules else 0):
-        context = Context(module, place, target, guests, findings, codes)
+        context = Context(module, in_program, target, guests, findings, codes)
         changed = _walked(context, rules)
         edits += sorted(context.edits, key=lambda edit: edit.line)
         if changed == module.text:
             break
         module = Module(changed, module.file)
-        link(module, place.own)
-        place = _rewritten(place, module)
-        findings = _scanned(module, place, target, rules)
+        link(module, in_program.own)
+        in_program = _rewritten(in_program, module)
+        findings = _scanned(module, in_program, target, rules)
         # A change of one walk may let a rule do more in the next walk.
         has_found = any(finding.code in codes for finding in findings)
         if not (has_found or context.is_unfinished):
@@ -54,7 +57,7 @@ def rewrite_module(
 def _scanned(
     module: Module, place: Place, target: Target, rules: Sequence[RewriteRule]
 ) -> list[Finding]:
-    """What the target lacks of the module, once rules have prepared it for the scan."""
+    """Return what the target lacks of a module that rules have prepared."""
     for rule in rules:
         if rule.before_scan is not None:
             rule.before_scan(module, place)
@@ -62,7 +65,7 @@ def _scanned(
 
 
 def _rewritten(place: Place, module: Module) -> Place:
-    """The place of a module that has been rewritten: it may have its switches now."""
+    """Return the place of a rewritten module, which may have its switches now."""
     meaning, now = place.of_main, module.evidence
     keras2 = now.keras2 or (now.keras if meaning.is_of_v1 else None)
     changed = replace(
@@ -75,7 +78,7 @@ def _rewritten(place: Place, module: Module) -> Place:
 
 
 def _walked(context: Context, rules: Sequence[RewriteRule]) -> str:
-    """The text once each rule has seen its nodes, inner nodes first."""
+    """Return the text once each rule has seen its nodes, inner nodes first."""
     for rule in rules:
         if rule.prepare is not None:
             rule.prepare(context)

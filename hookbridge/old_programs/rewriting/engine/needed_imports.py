@@ -19,7 +19,7 @@ _LAST = sys.maxsize
 
 
 def module_of(root: str) -> str:
-    """The module that the root of a living name means."""
+    """Return the module that the root of a living name means."""
     return _USUAL.get(root, (root, root))[0]
 
 
@@ -40,8 +40,8 @@ class NeededImports:
         # The line after which a bound name can be used.
         self._lines: dict[str, int] = {}
         for statement in module.tree.body:
-            for one in (o for node in ast.walk(statement) for o in imports(node)):
-                self._lines.setdefault(one.bound, statement.lineno)
+            for import_ in (o for node in ast.walk(statement) for o in imports(node)):
+                self._lines.setdefault(import_.bound, statement.lineno)
         self._wanted: dict[str, str] = {}  # name -> module
         self.first: list[str] = []  # lines that stand before every other import
         # A call that stands after the import of TensorFlow, and before own modules.
@@ -52,25 +52,25 @@ class NeededImports:
         self._target = target
 
     def _usable(self, line: int) -> Iterator[tuple[str, str]]:
-        """The bound names that are imported before a line of the module."""
+        """Yield the bound names that are imported before a line of the module."""
         for name, value in self.bound.items():
             if self._lines.get(name, 0) <= line:
                 yield name, value
 
     def expression(self, living: str, line: int = _LAST) -> str:
-        """How to write a living name (`tf.X`, `hookbridge.X`, ...) in a line."""
+        """Return how to write a living name (`tf.X`, `hookbridge.X`, ...) in a line."""
         text = self._by_import(living, line) or self._by_v1(living, line)
         if text:
             return text
-        root, dot, rest = living.partition(".")
+        root, dot, inside = living.partition(".")
         if hasattr(builtins, root):
             return living
         if root == "tf" and self.is_v1:
             return self._of_v1(self.here(root, line), living)
-        return f"{self.here(root, line)}{dot}{rest}"
+        return f"{self.here(root, line)}{dot}{inside}"
 
     def _by_import(self, living: str, line: int) -> str:
-        """A name by the import of its nearest module; empty without one."""
+        """Return a name by the import of its nearest module; empty without one."""
         best, prefix = "", ""
         for name, value in self._usable(line):
             value = canonical(value)
@@ -83,7 +83,7 @@ class NeededImports:
         return f"{prefix}{living[len(best) :]}" if best else ""
 
     def _by_v1(self, living: str, line: int) -> str:
-        """A name outside of v1 by an import of v1; empty without one."""
+        """Return a name outside of v1 by an import of v1; empty without one."""
         root = living.partition(".")[0]
         for name, value in self._usable(line):
             if root == "tf" and canonical(value) == "tf.compat.v1":
@@ -91,14 +91,17 @@ class NeededImports:
         return ""
 
     def _of_v1(self, v1: str, living: str) -> str:
-        """A name of TensorFlow by the name that `tensorflow.compat.v1` has here."""
-        rest = living.partition(".")[2].removeprefix("compat.v1.")
-        is_there = rest.startswith("compat.") or self._target.has_v1(living)
+        """Return a name of TensorFlow below what `tensorflow.compat.v1` is here."""
+        inside = living.partition(".")[2].removeprefix("compat.v1.")
+        is_there = inside.startswith("compat.") or self._target.has_v1(living)
         is_there |= living.startswith("tf.compat.v1.")
-        return f"{v1}.{'' if is_there else 'compat.v2.'}{rest}"
+        return f"{v1}.{'' if is_there else 'compat.v2.'}{inside}"
 
     def here(self, root: str, line: int = _LAST) -> str:
-        """The top-level name of a module; the module is imported if it is not yet."""
+        """Return the top-level name of a module.
+
+        The module is imported if it is not yet.
+        """
         module, name = _USUAL.get(root, (root, root))
         if root == "tf" and self.is_v1:
             module = "tensorflow.compat.v1"
@@ -113,7 +116,7 @@ class NeededImports:
         return name
 
     def add(self, text: str) -> str:
-        """The text with the wanted lines added."""
+        """Return the text with the wanted lines added."""
         if not (self._wanted or self.first or self.switch):
             return text
         lines = InsertedLines(text, self._own)

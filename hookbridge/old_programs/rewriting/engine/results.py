@@ -59,11 +59,11 @@ class Rewritten:
 
     @property
     def changed(self) -> bool:
-        """Whether the new text differs from the old one."""
+        """Return whether the new text differs from the old one."""
         return self.source != self.before
 
     def diff(self, name: str) -> str:
-        """The change as a unified diff.
+        """Return the change as a unified diff.
 
         Args:
           name: the file's name in the head of the diff.
@@ -81,17 +81,17 @@ class Rewritten:
 
 
 def comment(code: str, reason: str) -> str:
-    """The line that says what is to be done."""
+    """Return the line that says what is to be done."""
     return f"{MARK} {code} {reason}"
 
 
 def is_left(finding: Finding) -> bool:
-    """Whether a person has to do something about a finding."""
+    """Return whether a person has to do something about a finding."""
     return finding.verdict not in _SILENT and finding.code not in _UNCERTAIN
 
 
 def with_comments(module: Module, findings: Iterable[Finding]) -> str:
-    """The text of a module with a comment above each statement that has a finding."""
+    """Return the text of a module with a comment above each finding."""
     lines = split_lines(module.text)
     wanted: dict[int, list[str]] = {}
     starts: list[int] = []
@@ -103,27 +103,27 @@ def with_comments(module: Module, findings: Iterable[Finding]) -> str:
         line = max((s for s in starts if s <= found_at), default=min(starts))
         way = f" -> {finding.way_out}" if finding.way_out else ""
         reason = f"{finding.name}: {finding.message}{way}"
-        held = wanted.setdefault(line, [])
-        if (one := comment(finding.code, reason)) not in held:
-            held.append(one)
+        comments = wanted.setdefault(line, [])
+        if (new_comment := comment(finding.code, reason)) not in comments:
+            comments.append(new_comment)
     for line in sorted(wanted, reverse=True):
-        place = line - 1
-        indent = lines[place][: len(lines[place]) - len(lines[place].lstrip(" \t\f"))]
-        newline = re.search(r"[\r\n]*$", lines[place])
+        index = line - 1
+        indent = lines[index][: len(lines[index]) - len(lines[index].lstrip(" \t\f"))]
+        newline = re.search(r"[\r\n]*$", lines[index])
         end = (newline[0] if newline else "") or "\n"
-        there = _comments_above(lines, place)
-        fresh = [one for one in wanted[line] if _key(one) not in there]
-        lines[place:place] = [f"{indent}{one}{end}" for one in fresh]
+        there = _comments_above(lines, index)
+        fresh = [new for new in wanted[line] if _key(new) not in there]
+        lines[index:index] = [f"{indent}{new}{end}" for new in fresh]
     return "".join(lines)
 
 
 def comments_of(text: str) -> tuple[Todo, ...]:
-    """The comments of a text."""
+    """Return the comments of a text."""
     todos = []
     for number, line in enumerate(split_lines(text), start=1):
-        mark, _, rest = line.strip().partition(MARK)
-        if rest and not mark:
-            code, _, reason = rest.strip().partition(" ")
+        mark, _, said = line.strip().partition(MARK)
+        if said and not mark:
+            code, _, reason = said.strip().partition(" ")
             todos.append(Todo(number, code, reason))
     return tuple(todos)
 
@@ -139,7 +139,7 @@ def _starts(nodes: Iterable[ast.AST]) -> list[int]:
 
 
 def _key(comment: str) -> tuple[str, str]:
-    """What two rewrites call the same: the code, and the last part of the name.
+    """Return what two rewrites call the same: the code, and the last part of the name.
 
     The name's module may have another name once other files are rewritten.
     """
@@ -147,9 +147,9 @@ def _key(comment: str) -> tuple[str, str]:
     return _SAME.get(code, code), reason.partition(": ")[0].rpartition(".")[2]
 
 
-def _comments_above(lines: list[str], place: int) -> set[tuple[str, str]]:
+def _comments_above(lines: list[str], index: int) -> set[tuple[str, str]]:
     keys = set()
-    while place > 0 and lines[place - 1].lstrip().startswith("#"):
-        place -= 1
-        keys.add(_key(lines[place].strip()))
+    while index > 0 and lines[index - 1].lstrip().startswith("#"):
+        index -= 1
+        keys.add(_key(lines[index].strip()))
     return keys

@@ -52,7 +52,7 @@ class RewriteRule:
 def chosen(
     rules: Sequence[RewriteRule], only: Collection[str], skip: Collection[str]
 ) -> tuple[list[RewriteRule], bool]:
-    """The rules that `only` and `skip` leave, and whether comments are written."""
+    """Return the rules that `only` and `skip` leave, and if comments are written."""
     names = [*(rule.name for rule in rules), TODOS]
     for name in (*only, *skip):
         if name not in names:

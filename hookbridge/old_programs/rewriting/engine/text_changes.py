@@ -23,7 +23,7 @@ class TextChanges:
         self.newline: str = "\r\n" if "\r\n" in module.text else "\n"
 
     def span(self, node: Any) -> tuple[int, int]:
-        """Where a node begins and ends."""
+        """Return where a node begins and ends."""
         first = self._offset(node.lineno, node.col_offset)
         return first, self._offset(node.end_lineno, node.end_col_offset)
 
@@ -31,11 +31,11 @@ class TextChanges:
         return self._starts[line - 1] + self._module.column(line, column) - 1
 
     def lines_of(self, node: Any) -> tuple[int, int]:
-        """Where the first line of a node begins, and its last line ends."""
+        """Return where the first line of a node begins, and its last line ends."""
         return self._starts[node.lineno - 1], self._starts[node.end_lineno or 0]
 
     def comments(self, span: tuple[int, int]) -> list[str]:
-        """The comments in a part of the text."""
+        """Return the comments in a part of the text."""
         first, end = span
         if "#" not in self._text[first:end]:
             return []
@@ -46,16 +46,16 @@ class TextChanges:
         ]
 
     def has_any(self, span: tuple[int, int]) -> bool:
-        """Whether a part of the text overlaps one that is changed."""
+        """Return whether a part of the text overlaps one that is changed."""
         first, end = span
         return any(first < e and f < end for f, e, _ in self._changes)
 
     def add(self, first: int, end: int, text: str) -> None:
-        """Writes another text in the place of a part."""
+        """Write another text in the place of a part."""
         self._changes.append((first, end, text))
 
     def add_line_above(self, node: Any, text: str) -> None:
-        """Writes a line above the first one of a node, once."""
+        """Write a line above the first one of a node, once."""
         start, _ = self.lines_of(node)
         line = self._module.lines[node.lineno - 1]
         indent = line[: len(line) - len(line.lstrip())]
@@ -64,9 +64,9 @@ class TextChanges:
             self._changes.append(change)
 
     def result(self) -> str:
-        """The text with all changes."""
-        parts, last = [], 0
+        """Return the text with all changes."""
+        parts, done = [], 0
         for first, end, text in sorted(self._changes, key=lambda change: change[:2]):
-            parts += [self._text[last:first], text]
-            last = end
-        return "".join([*parts, self._text[last:]])
+            parts += [self._text[done:first], text]
+            done = end
+        return "".join([*parts, self._text[done:]])

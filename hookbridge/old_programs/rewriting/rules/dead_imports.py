@@ -52,7 +52,7 @@ _NOTHING = NewImport("")
 
 
 def new_import(one: Import, context: Context) -> NewImport | None:
-    """What takes the place of one name of an import; None leaves it as it is.
+    """Return what takes the place of one name of an import; None leaves it as it is.
 
     A name goes only if its import fails on the target and nothing asks for it.
     """
@@ -72,7 +72,7 @@ def new_import(one: Import, context: Context) -> NewImport | None:
 
 
 def _bound(one: Import, become: Resolution, context: Context) -> NewImport | None:
-    """What replaces an import of which the file uses the name that it binds."""
+    """Return what replaces an import of which the file uses the name that it binds."""
     is_carried = become.living.startswith(_CARRIED)
     may_go = (become.is_removed or is_carried) and context.may_go(one)
     if may_go and _all_uses_are_renamed(one.bound, context):
@@ -81,7 +81,7 @@ def _bound(one: Import, become: Resolution, context: Context) -> NewImport | Non
 
 
 def _plain(one: Import, become: Resolution, context: Context) -> NewImport | None:
-    """What replaces `import a.b`, whose uses are renamed."""
+    """Return what replaces `import a.b`, whose uses are renamed."""
     if one.bound == "tensorflow":  # `import tensorflow.contrib.slim` binds it
         return NewImport("import tensorflow")
     if one.bound == KERAS and become.code in KERAS_CODES:
@@ -94,7 +94,7 @@ def _plain(one: Import, become: Resolution, context: Context) -> NewImport | Non
 
 
 def _may_fail(one: Import, become: Resolution, context: Context) -> bool:
-    """Whether the program has another way when the import fails, which it keeps."""
+    """Return whether the program has another way when the import fails."""
     if id(one.node) not in context.module.guarded:
         return False
     is_contrib = context.meant(canonical(one.full)).startswith("tf.contrib")
@@ -102,7 +102,7 @@ def _may_fail(one: Import, become: Resolution, context: Context) -> bool:
 
 
 def _resolution(written: str, context: Context) -> Resolution | None:
-    """What becomes of an imported name, as the file means it or as it is written."""
+    """Return what becomes of an imported name, as meant or as written."""
     meant = context.meant(written)
     become = context.resolve(meant)
     if become is None and meant != written and not context.target.has(written):
@@ -112,24 +112,24 @@ def _resolution(written: str, context: Context) -> Resolution | None:
 
 
 def _line(one: Import, name: str, context: Context) -> NewImport:
-    """The statement that binds a name to a living one."""
+    """Return the statement that binds a name to a living one."""
     bound, line = one.bound, one.node.lineno
-    parent, _, last = name.rpartition(".")
+    parent, _, attribute = name.rpartition(".")
     if hasattr(builtins, name):
         return _NOTHING if bound == name else NewImport(f"{bound} = {name}")
     if not parent:
         return NewImport(f"import {name}" + ("" if bound == name else f" as {bound}"))
-    root, dot, rest = parent.partition(".")
+    root, dot, inside = parent.partition(".")
     if parent.startswith(_NO_MODULES):
-        ours = context.imports.here("hookbridge", line)
-        return NewImport(f"{bound} = {ours}{dot}{rest}.{last}")
-    item = last if bound == last else f"{last} as {bound}"
-    module = f"{module_of(root)}{dot}{rest}"
+        package = context.imports.here("hookbridge", line)
+        return NewImport(f"{bound} = {package}{dot}{inside}.{attribute}")
+    item = attribute if bound == attribute else f"{attribute} as {bound}"
+    module = f"{module_of(root)}{dot}{inside}"
     return NewImport(f"from {module} import {item}", module, item)
 
 
 def _all_uses_are_renamed(bound: str, context: Context) -> bool:
-    """Whether nothing needs an imported name once the rules have renamed its uses."""
+    """Return whether nothing needs an imported name once its uses are renamed."""
     is_used = False
     for node in context.module.nodes:
         if isinstance(node, ast.Name) and node.id == bound:
@@ -144,21 +144,22 @@ def _all_uses_are_renamed(bound: str, context: Context) -> bool:
 
 
 def prepare(context: Context) -> None:
-    """Notes which names keep their meaning, so that no rule renames their uses."""
+    """Note which names keep their meaning, so that no rule renames their uses."""
     bound = context.imports.bound
-    for one in all_imports(context.module.nodes):
-        new, full = new_import(one, context), canonical(one.full)
+    for import_ in all_imports(context.module.nodes):
+        new, full = new_import(import_, context), canonical(import_.full)
         if new is None:
-            if id(one.node) in context.module.guarded and full.startswith("tf.contrib"):
-                context.kept.add(one.bound)
+            is_guarded = id(import_.node) in context.module.guarded
+            if is_guarded and full.startswith("tf.contrib"):
+                context.kept.add(import_.bound)
         elif not new.line:
-            bound.pop(one.bound, None)
-        elif new.line != f"import {one.bound}":
-            _keep(one, new, context)
+            bound.pop(import_.bound, None)
+        elif new.line != f"import {import_.bound}":
+            _keep(import_, new, context)
 
 
 def _keep(one: Import, line: NewImport, context: Context) -> None:
-    """Notes what a name means once another statement imports it."""
+    """Note what a name means once another statement imports it."""
     bound = context.imports.bound
     meant = context.meant(canonical(one.full))
     new = context.resolve(meant)
@@ -176,9 +177,9 @@ def _keep(one: Import, line: NewImport, context: Context) -> None:
 
 
 def apply(node: ast.Import | ast.ImportFrom, context: Context) -> None:
-    """Replaces one import."""
-    names = [new_import(one, context) for one in imports(node)]
-    new = {place: line for place, line in enumerate(names) if line is not None}
+    """Replace one import."""
+    names = [new_import(import_, context) for import_ in imports(node)]
+    new = {index: line for index, line in enumerate(names) if line is not None}
     if not new:
         return
     modules = {line.module for line in new.values()}
@@ -187,23 +188,23 @@ def apply(node: ast.Import | ast.ImportFrom, context: Context) -> None:
         items = [line.item for line in new.values()]
         context.replace(NAME, node, _renamed(node, modules.pop(), items, context))
     else:
-        context.replace_import(NAME, node, {place: new[place].line for place in new})
+        context.replace_import(NAME, node, {index: new[index].line for index in new})
 
 
 def _renamed(
     node: ast.ImportFrom, module: str, items: Sequence[str], context: Context
 ) -> str:
-    """The text of an import whose names another module has, maybe as other ones."""
+    """Return the text of an import whose names another module has."""
     text, (first, end) = context.text, context.span(node)
     head = text[first : context.span(node.names[0])[0]]
     parts = [re.sub(r"(?<=from)(\s+)\S+", rf"\g<1>{module}", head, count=1)]
     for alias, item, following in zip(
         node.names, items, [*node.names[1:], None], strict=True
     ):
-        last = context.span(alias)[1]
+        after = context.span(alias)[1]
         parts += [
             item if item != ast.unparse(alias) else context.code(alias),
-            text[last : end if following is None else context.span(following)[0]],
+            text[after : end if following is None else context.span(following)[0]],
         ]
     return "".join(parts)
 

@@ -26,7 +26,7 @@ CODES = (
 
 
 def apply(node: ast.Attribute | ast.Name | ast.Call, context: Context) -> None:
-    """Changes an outermost dotted name, or a bare one from a star of another file.
+    """Change an outermost dotted name, or a bare one from a star of another file.
 
     So it does a call that imports what died, as `import_module("tensorflow.contrib")`.
     """
@@ -35,8 +35,8 @@ def apply(node: ast.Attribute | ast.Name | ast.Call, context: Context) -> None:
     ):
         return
     if isinstance(node, ast.Name):
-        given = context.module.names.given.get(node.id)
-        if given is None or given.star:
+        from_star = context.module.names.given.get(node.id)
+        if from_star is None or from_star.star:
             return
     outcome = context.living(node)
     if outcome is None or outcome.code not in CODES:
@@ -48,7 +48,9 @@ def apply(node: ast.Attribute | ast.Name | ast.Call, context: Context) -> None:
 
 
 def _by_own_import(node: ast.expr, living: str, context: Context) -> str:
-    """The living name, by an import inside a function; empty for any other import.
+    """Return the living name, by an import inside a function.
+
+    Empty for any other import.
 
     The program may run without TensorFlow until it calls such a function.
     """

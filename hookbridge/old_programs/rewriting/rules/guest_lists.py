@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections import Counter
 
-from hookbridge.old_programs.names.syntax import last_name
+from hookbridge.old_programs.names.syntax import last_name, times_bound
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.results import comment
@@ -23,7 +22,7 @@ _GROWING = ("append", "extend", "insert")
 
 
 def apply(node: ast.Call, context: Context) -> None:
-    """Wraps the lists of one call."""
+    """Wrap the lists of one call."""
     for argument in node.keywords:
         value = argument.value
         kinds = {_kind(item, context) for item in _items(value, context) or [value]}
@@ -41,19 +40,19 @@ def apply(node: ast.Call, context: Context) -> None:
 
 
 def _kind(node: ast.expr, context: Context) -> str | None:
-    """ "hook", "listener", "callback", or None where it is not certain."""
+    """Return "hook", "listener", "callback", or None where it is not certain."""
     if isinstance(node, ast.Name):
         value = _values(context.module).get(node.id)
         return None if value is None else _kind(value, context)
     if not isinstance(node, ast.Call):
         return None
-    own = node.func.id if isinstance(node.func, ast.Name) else ""
-    dotted = f"{context.module.dotted}.{own}" if own else ""
+    own_class = node.func.id if isinstance(node.func, ast.Name) else ""
+    dotted = f"{context.module.dotted}.{own_class}" if own_class else ""
     return context.guests.kind(context.module.names.through_program(node.func), dotted)
 
 
 def _items(node: ast.expr, context: Context) -> list[ast.expr]:
-    """The items of the lists in an expression that the code shows."""
+    """Return the items of the lists in an expression that the code shows."""
     if isinstance(node, ast.Name):
         value = _values(context.module).get(node.id)
         is_list = isinstance(value, ast.List | ast.Tuple | ast.BinOp)
@@ -65,15 +64,11 @@ def _items(node: ast.expr, context: Context) -> list[ast.expr]:
 
 @functools.lru_cache(maxsize=1)
 def _values(module: Module) -> dict[str, ast.expr]:
-    """The values of names that are given exactly one in the whole file."""
+    """Return the values of names that are given exactly one in the whole file."""
     values: dict[str, ast.expr] = {}
-    times: Counter[str] = Counter()
+    times = times_bound(module.nodes)
     for node in module.nodes:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            times[node.id] += 1
-        elif isinstance(node, ast.arg):
-            times[node.arg] += 1
-        elif isinstance(node, ast.Call) and last_name(node.func) in _GROWING:
+        if isinstance(node, ast.Call) and last_name(node.func) in _GROWING:
             # What the list holds is not certain any more.
             times[ast.unparse(node.func).rpartition(".")[0]] += 2
         elif isinstance(node, ast.Assign):
@@ -85,7 +80,7 @@ def _values(module: Module) -> dict[str, ast.expr]:
 
 RULE = RewriteRule(
     name=NAME,
-    summary="Hooks given to `fit` and callbacks given to sessions are carried there.",
+    summary="Hooks given to `fit` and callbacks given to sessions work there.",
     nodes=(ast.Call,),
     apply=apply,
 )

@@ -22,7 +22,7 @@ NAME = "old-arguments"
 
 
 def apply(node: ast.Call, context: Context) -> None:
-    """Changes a call that the scan has found."""
+    """Change a call that the scan has found."""
     is_device = context.name(node.func) == "tf.device"
     if is_device and context.is_found(node, "DEVICE_FUNCTION"):
         device = context.imports.expression("tf.compat.v1.device", node.lineno)
@@ -40,7 +40,7 @@ def apply(node: ast.Call, context: Context) -> None:
 
 
 def _rename_method(function: ast.Attribute, context: Context) -> None:
-    """Gives a method its name of today."""
+    """Give a method its name of today."""
     method = function.attr
     today = ""
     if method in METHODS and context.is_found(function, "OLD_ARGUMENT"):
@@ -54,13 +54,16 @@ def _rename_method(function: ast.Attribute, context: Context) -> None:
 
 
 def _living_method(method: str) -> str:
-    """The name of today of a method that a library has lost; empty if it has none."""
-    living = {lost_names()[name].living for name in lost_methods(method)}
-    return next(iter(living)).rpartition(".")[2]
+    """Return the name of today of a method that a library has lost.
+
+    Empty if it has none.
+    """
+    replacements = {lost_names()[name].living for name in lost_methods(method)}
+    return next(iter(replacements)).rpartition(".")[2]
 
 
 def _change_values(call: ast.Call, context: Context) -> None:
-    """Writes values that are refused today as they are taken."""
+    """Write values that are refused today as they are taken."""
     for node, today in old_values(call, context.name(call.func) or ""):
         before, has_place, after = today.partition("{}")
         if has_place and _shares_parentheses(node, call, context):
@@ -72,23 +75,23 @@ def _change_values(call: ast.Call, context: Context) -> None:
 
 
 def _shares_parentheses(node: ast.expr, call: ast.Call, context: Context) -> bool:
-    """Whether the parentheses of a call are those of its generator, too."""
+    """Return whether the parentheses of a call are those of its generator, too."""
     is_generator = isinstance(node, ast.GeneratorExp)
     return is_generator and context.span(node)[1] == context.span(call)[1]
 
 
 def _spelled(today: str, node: ast.expr, context: Context) -> str:
-    """A text; if it is a dotted name of a module, as the file names that."""
+    """Return a text; if it is a dotted name of a module, as the file names that."""
     is_name = isinstance(node, ast.Attribute | ast.Name)
     return context.imports.expression(today, node.lineno) if is_name else today
 
 
 def _rename_arguments(call: ast.Call, context: Context) -> None:
-    """Gives arguments their names of today, and takes out what has none."""
+    """Give arguments their names of today, and take out what has none."""
     function = context.name(call.func) or ""
-    _, last = context.span(call.func)
+    _, end_before = context.span(call.func)
     for argument in sorted((*call.args, *call.keywords), key=context.span):
-        before, (first, last) = last, context.span(argument)
+        before, (first, end_before) = end_before, context.span(argument)
         if argument in surplus(call, function):
             _take_out(call, argument, before, context)
         if not isinstance(argument, ast.keyword):
@@ -107,7 +110,7 @@ def _rename_arguments(call: ast.Call, context: Context) -> None:
 def _take_out(
     call: ast.Call, argument: ast.keyword | ast.expr, before: int, context: Context
 ) -> None:
-    """Takes an argument away, with its comma; `prefetch` may come behind the call.
+    """Take an argument away, with its comma; `prefetch` may come behind the call.
 
     Args:
       call: the call that has the argument.
@@ -115,12 +118,12 @@ def _take_out(
       before: where in the text ends what stands before it.
       context: the file.
     """
-    first, last = context.span(argument)
-    span = context.text.rfind(",", before, first), last
+    first, end = context.span(argument)
+    span = context.text.rfind(",", before, first), end
     if context.changes.comments((before, first)):
         # The comma before it stays, since comments stand between.
-        comma = re.match(r"\s*,", context.text[last:])
-        span = first, last + (comma.end() if comma else 0)
+        comma = re.match(r"\s*,", context.text[end:])
+        span = first, end + (comma.end() if comma else 0)
     elif span[0] < 0:
         return
     is_out = context.change(NAME, call, span, "")

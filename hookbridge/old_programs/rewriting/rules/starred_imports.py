@@ -18,17 +18,17 @@ NAME = "starred-imports"
 
 
 def apply(node: ast.ImportFrom, context: Context) -> None:
-    """Replaces one import, or puts the names that it does not give any more behind."""
+    """Replace one import, or put the names that it does not give any more behind."""
     module = node.module or ""
     if not _is_star(node) or not starred.is_followed(module):
         return
-    place = canonical(module)
-    outcome = context.resolve(context.meant(place))
+    module_name = canonical(module)
+    outcome = context.resolve(context.meant(module_name))
     names = sorted(_needed(module, context))
-    dead = [name for name in names if _is_dead(f"{place}.{name}", context)]
+    removed = [name for name in names if _is_dead(f"{module_name}.{name}", context)]
     if outcome is None or outcome.code == "PRIVATE":
-        if dead:
-            context.replace_import(NAME, node, {}, [_line(module, dead)])
+        if removed:
+            context.replace_import(NAME, node, {}, [_line(module, removed)])
         return
     if _is_guarded(node, outcome, context):
         return
@@ -39,20 +39,21 @@ def apply(node: ast.ImportFrom, context: Context) -> None:
 
 
 def _is_star(node: ast.ImportFrom) -> bool:
-    """Whether it is `from module import *`, of a module that is named in full."""
+    """Return whether it is `from module import *`, with the module's full name."""
     return node.level == 0 and [alias.name for alias in node.names] == ["*"]
 
 
 def _needed(module: str, context: Context) -> Iterator[str]:
-    """The names of a starred module that this file or another one imports by it."""
-    given = context.module.names.given
-    bare = set(_bare(context, (n for n, one in given.items() if one.star == module)))
+    """Yield the names of a starred module that files import by it."""
+    from_stars = context.module.names.given
+    of_module = [n for n, from_star in from_stars.items() if from_star.star == module]
+    bare = set(_bare(context, of_module))
     taken = {n for n in context.place.taken if starred.gives(module, n)}
-    yield from bare | (taken - set(given))
+    yield from bare | (taken - set(from_stars))
 
 
 def _bare(context: Context, names: Iterable[str]) -> Iterator[str]:
-    """Those of the names with a use that no rule renames: `contrib.slim` is renamed."""
+    """Yield the names with a use that no rule renames, as it does `contrib.slim`."""
     wanted = set(names)
     for node in context.module.nodes:
         if isinstance(node, ast.Name) and node.id in wanted:
@@ -65,24 +66,24 @@ def _bare(context: Context, names: Iterable[str]) -> Iterator[str]:
 
 
 def _is_dead(name: str, context: Context) -> bool:
-    """Whether the star of a living module does not give a name any more."""
+    """Return whether the star of a living module does not give a name any more."""
     outcome = context.resolve(context.meant(name))
     return outcome is not None and outcome.code != "PRIVATE" and bool(outcome.living)
 
 
 def _is_guarded(node: ast.ImportFrom, outcome: Resolution, context: Context) -> bool:
-    """Whether the program has another way when the import fails, which it keeps."""
+    """Return whether the program has another way when the import fails."""
     is_guarded = id(node) in context.module.guarded
     return is_guarded and outcome.code in ("CONTRIB", "GONE", "LOST_NAME")
 
 
 def _may_be_for_others(module: str, context: Context) -> bool:
-    """Whether files that were not read may have names from a star.
+    """Return whether files that were not read may have names from a star.
 
     All uses in files that were read have other names by now.
     """
-    given = context.module.names.given.values()
-    is_used = any(one.star == module for one in given)
+    from_stars = context.module.names.given.values()
+    is_used = any(from_star.star == module for from_star in from_stars)
     return context.place.is_main and not (context.place.is_run or is_used)
 
 

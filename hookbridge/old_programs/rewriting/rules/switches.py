@@ -11,7 +11,7 @@ NAME = "switches"
 
 
 def apply(node: ast.Module, context: Context) -> None:
-    """Asks `NeededImports` for the lines; old ones of a notebook become comments."""
+    """Ask `NeededImports` for the lines; old ones of a notebook become comments."""
     codes = {finding.code for finding in context.findings}
     if "KERAS2" in codes:
         switch = 'os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")'

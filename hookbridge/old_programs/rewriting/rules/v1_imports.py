@@ -23,46 +23,46 @@ _WHOLE = ("tensorflow",)
 
 
 def inherit_v1(module: Module, place: Place) -> None:
-    """Lets names of TensorFlow from other files of the program be those of v1."""
+    """Let names of TensorFlow from other files of the program be those of v1."""
     names = module.names
     for name, value in names.through.items() if place.targets_tf1 else ():
         names.through[name] = _as_v1(value)
     for name, value in names.bound.items() if place.targets_tf1 else ():
-        given = names.given.get(name)
+        from_star = names.given.get(name)
         is_here = name in names.bound_here and name not in names.handed_on
-        is_own = is_here if given is None else given.star
+        is_own = is_here if from_star is None else from_star.star
         if not is_own:
             names.bound[name] = _as_v1(value)
 
 
 def _as_v1(value: str) -> str:
-    """A name that an import gives, as one of v1."""
-    root, _, rest = value.partition(".")
-    if root != "tensorflow" or rest.partition(".")[0] in _PARTS:
+    """Return a name that an import gives, as one of v1."""
+    root, _, inside = value.partition(".")
+    if root != "tensorflow" or inside.partition(".")[0] in _PARTS:
         return value
-    return f"{_V1}.{rest}" if rest else _V1
+    return f"{_V1}.{inside}" if inside else _V1
 
 
 def prepare(context: Context) -> None:
-    """Decides first, because all other rules ask what a name means."""
+    """Decide first, because all other rules ask what a name means."""
     bound, names = context.imports.bound, context.module.names
     # `import tensorflow.python.x` needs `tensorflow` itself.
     context.is_v1 = context.place.targets_tf1 and "tensorflow" not in bound
     context.imports.is_v1 = context.is_v1
     if context.is_v1:
-        others = {
+        elsewhere = {
             n: v
             for n, v in names.bound.items()
             if n not in names.bound_here and n not in names.given
         }
-        bound.update(others)  # another file of the program has them
+        bound.update(elsewhere)  # another file of the program has them
         bound.update({name: _V1 for name, value in bound.items() if value in _WHOLE})
 
 
 def apply(
     node: ast.Import | ast.ImportFrom | ast.Attribute | ast.Call, context: Context
 ) -> None:
-    """Changes an import, or a name that only TF2 has."""
+    """Change an import, or a name that only TF2 has."""
     if not context.is_v1:
         return
     if isinstance(node, ast.ImportFrom):
@@ -78,14 +78,14 @@ def apply(
 
 
 def _import_from(node: ast.ImportFrom, context: Context) -> None:
-    """Imports from v1 what both have; what died is left to `dead-imports`."""
+    """Import from v1 what both have; what died is left to `dead-imports`."""
     module = "" if node.level else node.module or ""
-    place = canonical(module)
-    if place.partition(".")[0] != "tf" or place.startswith(_OTHERS):
+    module_name = canonical(module)
+    if module_name.partition(".")[0] != "tf" or module_name.startswith(_OTHERS):
         return
     if f"{module}.".startswith("tensorflow.compat."):
         return
-    if not all(_is_in_v1(place, alias.name, context) for alias in node.names):
+    if not all(_is_in_v1(module_name, alias.name, context) for alias in node.names):
         return
     name = module.replace("tensorflow", _V1, 1)
     if written := re.match(rf"from\s+({re.escape(module)})\s", context.code(node)):
@@ -95,7 +95,7 @@ def _import_from(node: ast.ImportFrom, context: Context) -> None:
 
 
 def _is_in_v1(place: str, name: str, context: Context) -> bool:
-    """Whether v1 has the same name, and it is a living one."""
+    """Return whether v1 has the same name, and it is a living one."""
     if name == "*" and context.target.has_v1(place):
         return True  # a star gives what TensorFlow 1 had
     full = f"{place}.{name}"
@@ -108,14 +108,14 @@ def _is_in_v1(place: str, name: str, context: Context) -> bool:
 
 
 def _load(node: ast.Call, context: Context) -> None:
-    """Imports v1 by a call: `import_module("tensorflow.compat.v1")`."""
+    """Import v1 by a call: `import_module("tensorflow.compat.v1")`."""
     module = loaded(node)
-    place = canonical(module)
-    if module not in _WHOLE and not place.startswith("tf."):
+    module_name = canonical(module)
+    if module not in _WHOLE and not module_name.startswith("tf."):
         return
-    if module.startswith("tensorflow.compat.") or place.startswith(_OTHERS):
+    if module.startswith("tensorflow.compat.") or module_name.startswith(_OTHERS):
         return
-    if not context.target.has_v1(place):
+    if not context.target.has_v1(module_name):
         return
     name = module.replace("tensorflow", _V1, 1)
     more = ', fromlist=["v1"]' if ast.unparse(node.func) == "__import__" else ""
@@ -123,7 +123,7 @@ def _load(node: ast.Call, context: Context) -> None:
 
 
 def _name_of_tf2(node: ast.Attribute, context: Context) -> None:
-    """Writes a name of TensorFlow 2 below a v1 import as one of `compat.v2`."""
+    """Write a name of TensorFlow 2 below a v1 import as one of `compat.v2`."""
     name, root = context.name(node), root_of(node)
     if name is None or not isinstance(root, ast.Name) or context.is_part(node):
         return
@@ -134,9 +134,9 @@ def _name_of_tf2(node: ast.Attribute, context: Context) -> None:
         return
     if not name.startswith("tf.") or name.startswith(("tf.compat", "tf.contrib")):
         return
-    rest = ast.unparse(node).partition(".")[2]
-    if context.target.has(name) and not rest.startswith("compat."):
-        context.replace(NAME, node, f"{root.id}.compat.v2.{rest}")
+    inside = ast.unparse(node).partition(".")[2]
+    if context.target.has(name) and not inside.startswith("compat."):
+        context.replace(NAME, node, f"{root.id}.compat.v2.{inside}")
 
 
 RULE = RewriteRule(

@@ -19,7 +19,7 @@ _V1 = "api._v1.keras"
 
 @functools.cache
 def bring_back() -> None:
-    """Lets the constructors of Keras 2 take the arguments that Keras 1 had.
+    """Let the constructors of Keras 2 take the arguments that Keras 1 had.
 
     The classes stay changed until the process ends.
     """
@@ -32,22 +32,22 @@ def bring_back() -> None:
 
 
 def _classes() -> Iterator[tuple[str, type]]:
-    """The classes with a constructor of their own, by name."""
+    """Yield the classes with a constructor of their own, by name."""
     package = keras2_package()
-    for place in (f"{package}.{_V1}", package):
+    for parent in (f"{package}.{_V1}", package):
         for module in _MODULES:
             try:
-                found = importlib.import_module(f"{place}.{module}")
+                keras_module = importlib.import_module(f"{parent}.{module}")
             except ModuleNotFoundError:
                 continue
             for name in OF_CLASSES:
-                kind = getattr(found, name, None)
+                kind = getattr(keras_module, name, None)
                 if inspect.isclass(kind) and "__init__" in vars(kind):
                     yield name, kind
 
 
 def _taking(plain: Callable[..., None], name: str) -> Callable[..., None]:
-    """The constructor, which takes the old arguments, too."""
+    """Return the constructor, which takes the old arguments, too."""
 
     @functools.wraps(plain)
     def init(self: Any, *args: Any, **named: Any) -> None:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import functools
-import importlib
-import inspect
+import pkgutil
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from inspect import signature
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from hookbridge.ground.extras import is_installed
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.patching import assign
 from hookbridge.old_programs.names import old_values
 from hookbridge.old_programs.names.renamed_arguments import OF_FUNCTIONS
 from hookbridge.old_programs.run.given_back import lost_randomness
 
 _Function: TypeAlias = Callable[..., Any]
+_Any = TypeVar("_Any", bound=Callable[..., Any])
 # How NumPy says that rows are of unequal length, which it refuses since 1.24.
 _UNEQUAL = "inhomogeneous shape"
 # What makes arrays.
@@ -55,22 +55,53 @@ _NO_NUMBER = (
 _TOO_LARGE = "out of bounds for"
 
 
-@functools.cache
-def bring_back() -> None:
-    """Makes the functions take their old arguments too; the others they take as ever.
+_Maker: TypeAlias = Callable[[_Function], _Function]
 
-    The modules of Python, NumPy and PyYAML stay changed until the process ends.
-    """
-    found = (*_with_lost_names(), *_with_old_values(), *_without_a_loader())
-    for name, function, taking in found:
-        module, _, last = name.rpartition(".")
-        methods = {last: functools.wraps(function)(taking)}
-        InstanceMethods(importlib.import_module(module), methods).install()
-    lost_randomness.bring_back()
+
+@functools.cache
+def makers() -> dict[str, _Maker]:
+    """Return functions, and what makes each take its old arguments too."""
+    found: dict[str, _Maker] = {}
+    kinds: tuple[tuple[tuple[str, ...], _Maker], ...] = (
+        (old_values.STACKING, _of_any),
+        (old_values.WHOLE, _of_floats),
+        ((old_values.READING,), _reading),
+        (_OF_LISTS, _of_unequal_lists),
+        (_MAKING, _of_unequal_rows),
+    )
+    for names, make in kinds:
+        found |= dict.fromkeys(names, make)
+    for name, today in old_values.LOADING.items():
+        found[name] = functools.partial(_loading, today=today)
+    for name, make in lost_randomness.MAKERS.items():
+        found[f"random.{name}"] = make
+    for name, lost in OF_FUNCTIONS.items():
+        renaming = functools.partial(_renaming, lost=lost)
+        found[name] = _both(renaming, found[name]) if name in found else renaming
+    return found
+
+
+def _both(outer: _Maker, inner: _Maker) -> _Maker:
+    return lambda function: outer(inner(function))
+
+
+@functools.cache
+def taking_more(name: str, function: _Function) -> _Function:
+    """Return the function of that name, which takes its old arguments, too."""
+    return not_converted(functools.wraps(function)(makers()[name](function)))
+
+
+def not_converted(function: _Any) -> _Any:
+    """Tell AutoGraph to call a function as it is; TensorFlow is not imported."""
+    assign(function, autograph_info__={})
+    return function
 
 
 def way_out(error: BaseException) -> str:
-    """What to do about a value that cannot be taken again; empty for another error."""
+    """Return what to do about a value that cannot be taken again.
+
+    Empty for another error.
+    """
     said, version = str(error), np.lib.NumpyVersion(np.__version__)
     if version >= "2.0.0" and isinstance(error, OverflowError) and _TOO_LARGE in said:
         where = "" if sys.version_info < (3, 13) else ", on a Python up to 3.12,"
@@ -89,43 +120,12 @@ def way_out(error: BaseException) -> str:
     )
 
 
-def _find(name: str) -> _Function:
-    module, _, last = name.rpartition(".")
-    function: _Function = getattr(importlib.import_module(module), last)
-    return function
-
-
-def _with_lost_names() -> Iterator[tuple[str, _Function, _Function]]:
-    for name, lost in OF_FUNCTIONS.items():
-        function = _find(name)
-        if not lost.keys() <= inspect.signature(function).parameters.keys():
-            yield name, function, _renaming(function, lost)
-
-
-def _with_old_values() -> Iterator[tuple[str, _Function, _Function]]:
-    """Functions that take old values again: their names, as they are, and new."""
-    makers = (
-        (old_values.STACKING, _of_any),
-        (old_values.WHOLE, _of_floats),
-        ((old_values.READING,), _reading),
-        (_OF_LISTS, _of_unequal_lists),
-        (_MAKING, _of_unequal_rows),
-    )
-    for names, make in makers:
-        for name in names:
-            function = _find(name)
-            yield name, function, make(function)
-
-
-def _without_a_loader() -> Iterator[tuple[str, _Function, _Function]]:
-    if is_installed("yaml"):
-        for name, today in old_values.LOADING.items():
-            function = _find(name)
-            yield name, function, _loading(function, _find(today))
-
-
 def _renaming(function: _Function, lost: dict[str, str]) -> _Function:
-    """The function, which takes arguments by their old names too."""
+    """Return the function, which takes arguments by their old names too."""
+    try:
+        lost = {} if lost.keys() <= signature(function).parameters.keys() else lost
+    except ValueError:  # it does not tell its arguments
+        pass
 
     def taking(*args: Any, **named: Any) -> Any:
         for old in lost.keys() & named.keys():
@@ -138,7 +138,7 @@ def _renaming(function: _Function, lost: dict[str, str]) -> _Function:
 
 
 def _of_any(function: _Function) -> _Function:
-    """The function of a sequence, which takes any iterable."""
+    """Return the function of a sequence, which takes any iterable."""
 
     def taking(*args: Any, **named: Any) -> Any:
         args = (*map(_listed, args[:1]), *args[1:])
@@ -153,7 +153,7 @@ def _listed(value: Any) -> Any:
 
 
 def _of_floats(function: _Function) -> _Function:
-    """The function of whole numbers, which takes floats that are whole."""
+    """Return the function of whole numbers, which takes floats that are whole."""
 
     def taking(*args: Any, **named: Any) -> Any:
         try:
@@ -184,11 +184,13 @@ def _reading(function: _Function) -> _Function:
     return taking
 
 
-def _loading(function: _Function, today: _Function) -> _Function:
-    """The function of a stream and a loader, which does without a loader."""
+def _loading(function: _Function, today: str) -> _Function:
+    """Return the function of a stream and a loader, which does without a loader."""
 
     def taking(stream: Any, *loader: Any, **named: Any) -> Any:
-        return function(stream, *loader, **named) if loader or named else today(stream)
+        if loader or named:
+            return function(stream, *loader, **named)
+        return pkgutil.resolve_name(today)(stream)
 
     return taking
 
@@ -216,7 +218,7 @@ def _without_type(named: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_unequal_lists(function: _Function) -> _Function:
-    """The function of arrays, which takes lists whose rows are of unequal length."""
+    """Return the function of arrays, with lists of rows of unequal length."""
 
     def taking(*args: Any, **named: Any) -> Any:
         try:
@@ -231,4 +233,7 @@ def _of_unequal_lists(function: _Function) -> _Function:
 
 
 def _as_array(value: Any) -> Any:
-    return np.array(value) if isinstance(value, list | tuple) else value
+    return _array(value) if isinstance(value, list | tuple) else value
+
+
+_array = _of_unequal_rows(np.array)

@@ -1,23 +1,19 @@
-"""Methods that built-in types have lost, as the program's own files find them.
-
-A type that is written in C takes no attribute. So `x.tostring` in an own file is read
-as `__hookbridge_method__(x, "tostring")`.
-"""
+"""Methods that classes have lost, as the program's own files find them."""
 
 from __future__ import annotations
 
 import array
-import ast
 import functools
 import pkgutil
+import sys
 from collections.abc import Callable
 from typing import Any
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
-HELPER = "__hookbridge_method__"
-_HERE = "hookbridge.old_programs.run.given_back.lost_methods"
+from hookbridge.old_programs.names import lost_in_libraries
+from hookbridge.old_programs.run.given_back import lost_names
 
 
 def _tostring(self: Any, *order: Any, **named: Any) -> bytes:
@@ -71,7 +67,26 @@ OURS: dict[str, Callable[..., Any]] = {
     "xml.etree.ElementTree.Element.getiterator": _getiterator,
 }
 _SUPER: Any = super  # the types do not say that it has `__self__`
-_METHODS = frozenset(name.rpartition(".")[2] for name in OURS)
+
+
+@functools.cache
+def names() -> frozenset[str]:
+    """Return the last parts of the methods that `method` knows."""
+    return frozenset(_by_name())
+
+
+@functools.cache
+def _by_name() -> dict[str, list[str]]:
+    """Return the classes that have lost a method, by its name."""
+    rows = lost_in_libraries.lost_names().items()
+    known = [
+        n for n, row in rows if row.is_method and (row.living or row.is_given_back)
+    ]
+    found: dict[str, list[str]] = {}
+    for full in {*known, *OURS}:
+        kind, _, name = full.rpartition(".")
+        found.setdefault(name, []).append(kind)
+    return found
 
 
 def method(owner: Any, name: str) -> Any:
@@ -86,42 +101,27 @@ def method(owner: Any, name: str) -> Any:
         if isinstance(owner, _SUPER):
             owner = owner.__self__
         kind: Any = owner if isinstance(owner, type) else type(owner)
-        if ours := _ours(kind, name):
-            return ours if kind is owner else functools.partial(ours, owner)
+        if replacement := _ours(kind, name):
+            is_class = kind is owner
+            return replacement if is_class else functools.partial(replacement, owner)
         raise
 
 
-@functools.cache
 def _ours(kind: type, name: str) -> Callable[..., Any] | None:
-    """What does the same as a method that a type has lost, or a type above it."""
-    for full, ours in OURS.items():
-        above, _, last = full.rpartition(".")
-        if last == name and issubclass(kind, pkgutil.resolve_name(above)):
-            return ours
+    """Return what does the same as a removed method of a type or of its bases."""
+    for above in _by_name().get(name, ()):
+        owner = _imported(lost_names.name_today(above))
+        if isinstance(owner, type) and issubclass(kind, owner):
+            full = f"{above}.{name}"
+            return OURS.get(full) or lost_names.method(full)
     return None
 
 
-def may_be_in(source: bytes) -> bool:
-    """Whether a file may use one of them."""
-    return any(name.encode() in source for name in _METHODS)
-
-
-class Asking(ast.NodeTransformer):
-    """Asks `method` for each attribute of such a name."""
-
-    def __init__(self) -> None:
-        self.found = False
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """Called with each attribute of a file."""
-        self.generic_visit(node)
-        if node.attr not in _METHODS or not isinstance(node.ctx, ast.Load):
-            return node
-        self.found = True
-        words: list[ast.expr] = [node.value, ast.Constant(node.attr)]
-        call = ast.Call(ast.Name(HELPER, ast.Load()), words, [])
-        return ast.copy_location(call, node)
-
-
-# The import of the helper, which a file that has asked begins with.
-IMPORT = ast.ImportFrom(_HERE, [ast.alias("method", HELPER)], 0)
+def _imported(name: str) -> Any:
+    """Return a class, if its library is imported; an object is of no other one."""
+    if name.partition(".")[0] not in sys.modules:
+        return None
+    try:
+        return pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import html
 import importlib
 import importlib.util
@@ -10,15 +11,15 @@ import inspect
 import pkgutil
 import sys
 import types
-from collections.abc import Collection
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hookbridge import errors
 from hookbridge.contrib.private_modules import KERAS, keras2_package
 from hookbridge.ground.extras import is_installed
-from hookbridge.ground.patching import InstanceMethods
-from hookbridge.old_programs.names.lost_in_libraries import LostName, lost_names
-from hookbridge.old_programs.run.given_back import lost_methods, lost_pictures
+from hookbridge.ground.patching import MISSING
+from hookbridge.old_programs.names.lost_in_libraries import lost_names
+from hookbridge.old_programs.run.given_back import lost_pictures
 
 
 class ArgSpec(NamedTuple):
@@ -73,15 +74,17 @@ def sctypes() -> dict[str, list[type]]:
         "float": "float16 float32 float64 longdouble",
         "complex": "complex64 complex128 clongdouble",
     }
-    found = {k: [getattr(numpy, n) for n in v.split()] for k, v in names.items()}
-    return {**found, "others": [bool, object, bytes, str, numpy.void]}
+    types_by_kind = {
+        k: [getattr(numpy, n) for n in v.split()] for k, v in names.items()
+    }
+    return {**types_by_kind, "others": [bool, object, bytes, str, numpy.void]}
 
 
 class Cast:
     """`numpy.cast`: `cast[kind](values)` is an array of that kind."""
 
     def __getitem__(self, kind: Any) -> Any:
-        """The function that makes such an array."""
+        """Return the function that makes such an array."""
         numpy = importlib.import_module("numpy")
         return lambda values: numpy.array(values).astype(kind)
 
@@ -146,112 +149,98 @@ _OURS: dict[str, Any] = {
 }
 
 
-def bring_back(used: Collection[str]) -> None:
-    """Gives modules the names that they have lost; no name changes its meaning.
+# NumPy 2 has these again, with another meaning for the second one.
+_AGAIN: dict[str, Any] = {"numpy.bool": bool, "numpy.long": int}
 
-    Args:
-      used: the lost names that the program uses.
+
+@functools.cache
+def names() -> frozenset[str]:
+    """Return the names of modules that `value` knows, without methods."""
+    rows = lost_names().items()
+    known = {n for n, row in rows if not row.is_method and (row.living or n in _OURS)}
+    return frozenset({*known, *_AGAIN})
+
+
+@functools.cache
+def modules() -> frozenset[str]:
+    """Return the modules that have such names, and the modules above them."""
+    found: set[str] = set()
+    for name in names():
+        while name := name.rpartition(".")[0]:
+            found.add(name)
+    return frozenset(found)
+
+
+def value(name: str) -> Any:
+    """Return what a name of `names` meant.
+
+    `MISSING` if what it needs is not installed.
     """
-    always = {name for name, row in lost_names().items() if _is_for_all(name, row)}
-    for name in sorted({*always, *used} - lost_methods.OURS.keys()):
-        row = lost_names()[name]
-        if row.library == "Python" or is_installed(name.partition(".")[0]):
-            _bring_back(name, row)
-    for again, kind in (("bool", bool), ("long", int)):  # NumPy 2 has them again
-        _give(f"numpy.{again}", kind)
-
-
-def _bring_back(name: str, row: LostName) -> None:
-    """Gives one name back, unless this release of its library still has it."""
-    if "." not in name:
-        if row.living or row.is_given_back:
-            _module(name)  # for its import; its names have rows of their own
-    elif _has(name):
-        return
-    elif name in _OURS:
+    if name in _AGAIN:
+        return _AGAIN[name]
+    if name in _OURS:
         ours = _OURS[name]
-        _give(name, ours() if ours is sctypes else ours)
-    elif row.is_method and row.living:
-        _give(name, _forwarding(row.living.rpartition(".")[2]))
-    elif row.living:
-        living = _name_of_today(row.living)
-        root = living.partition(".")[0]
-        if hasattr(builtins, root) or is_installed(root):
-            _give(name, _value(living))
-
-
-def _forwarding(method: str) -> Any:
-    """A method that calls another one of its object, which a class below may have."""
-
-    def forward(self: Any, *args: Any, **named: Any) -> Any:
-        return getattr(self, method)(*args, **named)
-
-    return forward
-
-
-def _is_for_all(name: str, row: LostName) -> bool:
-    """Whether libraries get a name back, too.
-
-    A whole module that Python has lost is none: a library may look whether it is there.
-    """
-    if row.library == "Python":
-        return name.partition(".")[0] in sys.stdlib_module_names
-    return row.library == "NumPy"
-
-
-def _has(name: str) -> bool:
-    """Whether a module that was imported already has a name."""
-    module, _, last = _name_of_today(name).rpartition(".")
-    # Not `hasattr`: NumPy warns of some of these names.
-    return last in vars(sys.modules.get(module, object))
-
-
-def _name_of_today(name: str) -> str:
-    """A name of `keras` is one of the Keras that the program gets; `tf` is short."""
-    root, dot, rest = name.partition(".")
-    whole = {KERAS: keras2_package(), "tf": "tensorflow"}.get(root, root)
-    return f"{whole}{dot}{rest}"
-
-
-def _give(name: str, value: object) -> None:
-    """Sets a lost name, and the modules above it that are lost with it."""
-    module, _, last = _name_of_today(name).rpartition(".")
-    owner = _module(module)
-    if isinstance(value, types.ModuleType):
-        sys.modules.setdefault(f"{module}.{last}", value)
-    # Not `hasattr`: NumPy warns of some of these names.
-    if last not in vars(owner):
-        InstanceMethods(owner, {last: value}).install()
-    listed = vars(owner).get("__all__")
-    if isinstance(listed, list) and last not in (*listed, *dir(builtins)):
-        listed.append(last)  # for `from numpy import *`
-
-
-def _module(name: str) -> types.ModuleType | type:
-    """A module or a class, or an empty module if the library has lost it."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError:
-        parent, _, last = name.rpartition(".")
-        above = _module(parent) if parent else None
-    found = None if above is None else vars(above).get(last)
-    if isinstance(found, type | types.ModuleType):
-        return found
-    empty = types.ModuleType(
-        name, "Names that this module had until its library removed them."
-    )
-    empty.__path__ = []
-    sys.modules[name] = empty
-    if above is not None and found is None:
-        InstanceMethods(above, {last: empty}).install()
-    return empty
-
-
-def _value(living: str) -> Any:
-    """The object that a living name means: a builtin, a module, or a name in one."""
-    if hasattr(builtins, living.partition(".")[0]):  # `str.maketrans`
+        return ours() if ours is sctypes else ours
+    living = name_today(lost_names()[name].living)
+    root = living.partition(".")[0]
+    if hasattr(builtins, root):  # `str.maketrans`
         return pkgutil.resolve_name(f"builtins.{living}")
+    if not is_installed(root):
+        return MISSING
     try:
         return pkgutil.resolve_name(living)
     except (ImportError, AttributeError):
         raise errors.PrivateNameMovedError(f"`{living}` is not available.") from None
+
+
+class LostModule(types.ModuleType):
+    """A module that its library has removed, with the names that `value` knows."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, "Names of a module that its library has removed.")
+        self.__path__: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        full = f"{self.__name__}.{name}"
+        if full in names() and (found := value(full)) is not MISSING:
+            return found
+        if full in modules():
+            return module(full)
+        raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
+
+    def __dir__(self) -> list[str]:
+        start = f"{self.__name__}."
+        return sorted(n.removeprefix(start) for n in names() if n.startswith(start))
+
+
+@functools.cache
+def module(name: str) -> LostModule:
+    """Return the module of `modules` that a library has removed."""
+    return LostModule(name)
+
+
+def module_or_value(name: str) -> Any:
+    """Return what a module that is gone meant; `MISSING` if nothing of it is known."""
+    if name in names() and "." in name:
+        return value(name)
+    return module(name) if name in modules() else MISSING
+
+
+def method(name: str) -> Callable[..., Any]:
+    """Return what does the same as a method that a class has lost."""
+    if name in _OURS:
+        ours: Callable[..., Any] = _OURS[name]
+        return ours
+    living = lost_names()[name].living.rpartition(".")[2]
+
+    def forward(self: Any, *args: Any, **named: Any) -> Any:
+        return getattr(self, living)(*args, **named)
+
+    return forward
+
+
+def name_today(name: str) -> str:
+    """Return a name with its real root: `keras` is the program's, `tf` is short."""
+    root, dot, rest = name.partition(".")
+    whole = {KERAS: keras2_package(), "tf": "tensorflow"}.get(root, root)
+    return f"{whole}{dot}{rest}"

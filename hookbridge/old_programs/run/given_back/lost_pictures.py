@@ -71,8 +71,8 @@ def toimage(
         return _pillow().fromarray(data.astype(np.float32))
     if data.ndim == 3:
         sizes = [data.shape.index(size) for size in (3, 4) if size in data.shape]
-        place = sizes[0] if channel_axis is None else channel_axis
-        data = np.moveaxis(data, place, 2)
+        axis = sizes[0] if channel_axis is None else channel_axis
+        data = np.moveaxis(data, axis, 2)
     scaled = bytescale(data, cmin, cmax, high, low)
     picture = _pillow().fromarray(np.ascontiguousarray(scaled))
     return picture if mode is None else picture.convert(mode)

@@ -2,54 +2,53 @@
 
 from __future__ import annotations
 
-import functools
 import random
 from collections.abc import Callable, Set
 from typing import Any, TypeAlias
-
-from hookbridge.ground.patching import InstanceMethods
 
 _Method: TypeAlias = Callable[..., Any]
 _SEEDS = (type(None), int, float, str, bytes, bytearray)
 
 
-def bring_back() -> None:
-    """Lets sets be sampled, lists be shuffled by a function, and anything be a seed."""
-    kind = random.Random
-    makers = {"sample": _of_sets, "seed": _of_any, "shuffle": _by_a_function}
-    methods = {
-        name: functools.wraps(getattr(kind, name))(make(getattr(kind, name)))
-        for name, make in makers.items()
-    }
-    InstanceMethods(kind, methods).install()
-    # The functions of the module are the methods of one hidden generator.
-    owner = getattr(random.random, "__self__", None)
-    InstanceMethods(random, {name: getattr(owner, name) for name in makers}).install()
+def of_generator(owner: random.Random, name: str) -> Any:
+    """Return a method of a generator; those in `MAKERS` take what they took."""
+    plain = getattr(owner, name)
+    is_plain = getattr(type(owner), name, None) is getattr(random.Random, name)
+    return MAKERS[name](plain) if is_plain and name in MAKERS else plain
 
 
 def _of_sets(plain: _Method) -> _Method:
-    def sample(self: Any, population: Any, *args: Any, **named: Any) -> Any:
+    def sample(population: Any, *args: Any, **named: Any) -> Any:
         if isinstance(population, Set):
             population = tuple(population)
-        return plain(self, population, *args, **named)
+        return plain(population, *args, **named)
 
     return sample
 
 
 def _of_any(plain: _Method) -> _Method:
-    def seed(self: Any, a: Any = None, version: int = 2) -> None:
-        plain(self, a if isinstance(a, _SEEDS) else hash(a) % 2**64, version)
+    def seed(a: Any = None, version: int = 2) -> None:
+        plain(a if isinstance(a, _SEEDS) else hash(a) % 2**64, version)
 
     return seed
 
 
 def _by_a_function(plain: _Method) -> _Method:
-    def shuffle(self: Any, x: Any, random: Callable[[], float] | None = None) -> None:
+    def shuffle(x: Any, random: Callable[[], float] | None = None) -> None:
         if random is None:
-            plain(self, x)
+            plain(x)
             return
-        for last in reversed(range(1, len(x))):
-            other = int(random() * (last + 1))
-            x[last], x[other] = x[other], x[last]
+        for index in reversed(range(1, len(x))):
+            partner = int(random() * (index + 1))
+            x[index], x[partner] = x[partner], x[index]
 
     return shuffle
+
+
+# Method of `random.Random`, and function of `random` -> what makes of it the one that
+# lets sets be sampled, lists be shuffled by a function, and anything be a seed.
+MAKERS: dict[str, Callable[[_Method], _Method]] = {
+    "sample": _of_sets,
+    "seed": _of_any,
+    "shuffle": _by_a_function,
+}

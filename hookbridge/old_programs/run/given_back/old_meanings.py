@@ -14,7 +14,7 @@ _NEEDS_A_PLACE = (2, 22)
 
 
 def bring_back() -> None:
-    """Lets these calls mean what they did.
+    """Let these calls mean what they did.
 
     - `TPUClusterResolver("")` is this process, as in TensorFlow 1. Programs with a
       `TPUEstimator` pass it for `--use_tpu=False`.
@@ -45,7 +45,7 @@ def _run(self: Any, *args: Any, **named: Any) -> Any:
 
 
 def _without_a_tpu(plain: Any) -> Any:
-    """The constructor whose TPU may have an empty name."""
+    """Return the constructor whose TPU may have an empty name."""
 
     @functools.wraps(plain)
     def init(self: Any, tpu: Any = None, *others: Any, **named: Any) -> None:
@@ -55,7 +55,7 @@ def _without_a_tpu(plain: Any) -> Any:
 
 
 def _of_whole_floats(plain: Any) -> Any:
-    """The constructor that takes 3.0 for 3."""
+    """Return the constructor that takes 3.0 for 3."""
 
     @functools.wraps(plain)
     def init(self: Any, value: Any) -> None:
@@ -66,7 +66,7 @@ def _of_whole_floats(plain: Any) -> Any:
 
 
 def _without_a_place(plain: Any) -> Any:
-    """The constructor that takes neither `output_dir` nor `summary_writer`, too."""
+    """Return the constructor that needs no `output_dir` or `summary_writer`."""
 
     @functools.wraps(plain)
     def init(

@@ -14,7 +14,7 @@ from hookbridge.ground.patching import InstanceMethods
 
 
 def bring_back() -> None:
-    """Lets `fit` of Keras 2 give its callbacks the data of the validation.
+    """Let `fit` of Keras 2 give its callbacks the data of the validation.
 
     The methods stay changed until the process ends.
     """
@@ -28,14 +28,14 @@ def bring_back() -> None:
 
 
 def _telling(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """The method, which sets the attribute of each callback first."""
+    """Return the method, which sets the attribute of each callback first."""
     signature = inspect.signature(plain)
 
     @functools.wraps(plain)
     def fit(self: Any, *args: Any, **named: Any) -> Any:
-        given = signature.bind(self, *args, **named).arguments
-        callbacks = given.get("callbacks")
-        data = _validation_data(given)
+        arguments = signature.bind(self, *args, **named).arguments
+        callbacks = arguments.get("callbacks")
+        data = _validation_data(arguments)
         if data is not None and isinstance(callbacks, list | tuple):
             for callback in callbacks:
                 callback.validation_data = data
@@ -45,7 +45,7 @@ def _telling(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _validation_data(given: dict[str, Any]) -> list[Any] | None:
-    """The inputs, targets and weights; None for what Keras did not set it for.
+    """Return the inputs, targets and weights; None for what Keras did not set it for.
 
     Args:
       given: the arguments of `fit` by their names. Arrays have the samples in their
@@ -68,7 +68,7 @@ def _validation_data(given: dict[str, Any]) -> list[Any] | None:
 
 
 def _last(data: Any, share: float) -> Any:
-    """The last samples of an array, or of each of several."""
+    """Return the last samples of an array, or of each of several."""
     if isinstance(data, list | tuple):
         return [_last(array, share) for array in data]
     return None if data is None else data[int(len(data) * (1.0 - share)) :]

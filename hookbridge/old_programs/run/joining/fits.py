@@ -26,7 +26,7 @@ def join(joiner: Joiner) -> None:
 
 
 def owners() -> Iterator[Any]:
-    """The classes whose `fit` models inherit: the usual one and that of v1 graphs."""
+    """Yield the classes whose `fit` models inherit: usual, and of v1 graphs."""
     import tensorflow as tf
 
     if getattr(tf.keras, "__version__", "2").startswith("2"):
@@ -44,7 +44,7 @@ def _owner(keras: Any) -> Any:
 
 
 def _joined(joiner: Joiner, fit: Callable[..., Any]) -> Callable[..., Any]:
-    """The method with the guests after the callbacks that its caller gives."""
+    """Return the method with the guests after the callbacks that its caller gives."""
     signature = inspect.signature(fit)
 
     def joined(self: Any, *args: Any, **named: Any) -> Any:

@@ -25,7 +25,7 @@ TOKEN_SECS = 0.5
 
 
 def join() -> None:
-    """Adds a `GroupStopHook` to each session that trains in a cluster.
+    """Add a `GroupStopHook` to each session that trains in a cluster.
 
     Call it before guests from outside join: the hook has to be the last of all.
     """
@@ -44,7 +44,7 @@ def join() -> None:
 
 
 def _join_supervisors() -> None:
-    """Makes each later `Supervisor`, which knows no hooks, call the hook."""
+    """Make each later `Supervisor`, which knows no hooks, call the hook."""
     kind = tf.compat.v1.train.Supervisor
     init, prepare, stop = kind.__init__, kind.prepare_or_wait_for_session, kind.stop
     hooks: weakref.WeakKeyDictionary[Any, GroupStopHook] = weakref.WeakKeyDictionary()
@@ -75,7 +75,7 @@ def _join_supervisors() -> None:
 
 
 def _begin(hook: GroupStopHook, session: Session, coord: Coordinator) -> None:
-    """Joins the stop of the job, and lets a stop end a loop that waits for tokens."""
+    """Join the stop of the job, and let a stop end a loop that waits for tokens."""
     hook.after_create_session(session, coord)
     group = hook.group
     let_one_through = group.watch.let_one_through
@@ -93,7 +93,7 @@ def _begin(hook: GroupStopHook, session: Session, coord: Coordinator) -> None:
 
 
 def _group_stop_hooks(hooks: list[Any]) -> list[GroupStopHook]:
-    """The hook; none if there is one, or nobody to end together with."""
+    """Return the hook; none if there is one, or nobody to end together with."""
     try:
         config = ClusterConfig.from_environment()
     except errors.InvalidArgumentError:  # TF_CONFIG means something else here

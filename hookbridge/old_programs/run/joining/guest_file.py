@@ -34,11 +34,11 @@ class GuestFile:
             find_guests(self._module, GUESTS)  # raises, and says what is expected
 
     def of_training(self) -> list[Any]:
-        """New hooks and callbacks for one training."""
+        """Return new hooks and callbacks for one training."""
         return self._make(GUESTS)
 
     def of_evaluation(self) -> list[Any]:
-        """New hooks and callbacks for one evaluation: `evaluation_guests`, if any.
+        """Return new guests for one evaluation, by `evaluation_guests` if any.
 
         Without them, the `guests` that are not in `OF_TRAINING`.
         """
@@ -47,7 +47,7 @@ class GuestFile:
         return [guest for guest in self._make(GUESTS) if not _is_of_training(guest)]
 
     def _make(self, name: str) -> list[Any]:
-        """New guests of the file: its function is called, or the file runs again."""
+        """Return new guests of the file: call its function, or run the file again."""
         value = getattr(self._module, name)
         is_guest = kinds.is_hook(value) or kinds.is_callback(value)
         if self._used and (is_guest or not callable(value)):
@@ -61,14 +61,28 @@ class GuestFile:
 
 
 class Recorders:
-    """In the place of a file: an `hb.recorder` for each training, no other guest."""
+    """An `hb.recorder` for each training, after the guests of a file, if there is one.
 
-    def __init__(self, folder: str, options: Mapping[str, Any]) -> None:
+    Args:
+      folder: the folder of the first training's recording.
+      options: the options of `hb.recorder`.
+      others: the file whose guests join too; None for none.
+    """
+
+    def __init__(
+        self, folder: str, options: Mapping[str, Any], others: GuestFile | None = None
+    ) -> None:
         self._folder, self._options = os.path.abspath(folder), options
+        self.others: GuestFile | None = others
         self._made: list[Any] = []
 
     def of_training(self) -> list[Any]:
-        """A recorder with a folder of its own."""
+        """Return new hooks and callbacks for one training, with a recorder."""
+        others = self.others.of_training() if self.others else []
+        return [*others, *self.recorder()]
+
+    def recorder(self) -> list[Any]:
+        """Return a recorder with a folder of its own."""
         from hookbridge.reference.recorder import recorder
 
         folder = self._folder
@@ -78,17 +92,17 @@ class Recorders:
         return self._made[-1:]
 
     def of_evaluation(self) -> list[Any]:
-        """Nothing: evaluations are not recorded."""
-        return []
+        """Return those of the file: evaluations are not recorded."""
+        return self.others.of_evaluation() if self.others else []
 
     def end(self) -> None:
-        """Ends the recordings of trainings that called no `end`."""
-        for each in self._made:
-            each.end(None)
+        """End the recordings of trainings that called no `end`."""
+        for recorder in self._made:
+            recorder.end(None)
 
 
 def _load(path: str) -> ModuleType:
-    """Loads the file; modules of the program keep their names and come first."""
+    """Load the file; modules of the program keep their names and come first."""
     before = list(sys.path)
     try:
         return load_file(path, MODULE)
@@ -98,4 +112,8 @@ def _load(path: str) -> ModuleType:
 
 
 def _is_of_training(guest: object) -> bool:
-    return any(c.__name__ in OF_TRAINING for c in type(guest).__mro__)
+    from hookbridge.reference.recorder import Recorder
+
+    return isinstance(guest, Recorder) or any(
+        c.__name__ in OF_TRAINING for c in type(guest).__mro__
+    )

@@ -47,17 +47,23 @@ class Joiner:
 
     @property
     def has_recorders(self) -> bool:
-        """Whether the guests are recorders, which also go around plain sessions."""
+        """Return whether the guests are recorders, also for plain sessions."""
         return isinstance(self._guests, Recorders)
 
     @property
+    def has_others(self) -> bool:
+        """Return whether there are guests other than recorders."""
+        guests = self._guests
+        return not isinstance(guests, Recorders) or guests.others is not None
+
+    @property
     def is_inside(self) -> bool:
-        """Whether this thread is in a training that the guests have joined."""
+        """Return whether this thread is in a training that the guests have joined."""
         return self._here.depth > 0
 
     @contextlib.contextmanager
     def inside(self) -> Iterator[None]:
-        """Marks this thread as inside a joined loop: guests join nothing in it."""
+        """Mark this thread as inside a joined loop: guests join nothing in it."""
         self._here.depth += 1
         try:
             yield
@@ -66,7 +72,7 @@ class Joiner:
 
     @contextlib.contextmanager
     def evaluated_with(self, estimator: Any, eval_spec: Any) -> Iterator[None]:
-        """Lets the trainings inside validate with this Estimator and `EvalSpec`."""
+        """Let the trainings inside validate with this Estimator and `EvalSpec`."""
         self._here.pair = estimator, eval_spec
         try:
             yield
@@ -74,15 +80,27 @@ class Joiner:
             self._here.pair = None
 
     def hooks(self) -> list[Any]:
-        """New guests as hooks for a training of this thread."""
+        """Return new guests as hooks for a training of this thread."""
         return self._made(
             lambda: convert.hooks_for(
                 self._guests.of_training(), self._config(self._validation())
             )
         )
 
+    def recorder(self) -> Any:
+        """Return a new recorder alone, for a session that calls no hooks."""
+        guests = self._guests
+        assert isinstance(guests, Recorders)
+        (hook,) = self._made(
+            lambda: convert.hooks_for(guests.recorder(), self._config())
+        )
+        return hook
+
     def evaluation_hooks(self) -> list[Any]:
-        """New guests as hooks for an evaluation; none for one of the guests' own."""
+        """Return new guests as hooks for an evaluation.
+
+        None for one of the guests' own.
+        """
         if self._here.is_muted:
             return []
         return self._made(
@@ -90,11 +108,11 @@ class Joiner:
         )
 
     def callbacks(self) -> list[Any]:
-        """New guests as callbacks for a `fit`."""
+        """Return new guests as callbacks for a `fit`."""
         return self._made(lambda: convert.as_callbacks(self._guests.of_training()))
 
     def note_unjoined(self, what: str, why: str) -> None:
-        """Notes a training that no guest joins, at the program's line that runs it."""
+        """Note a training that no guest joins, at the program's line that runs it."""
         frames = traceback.walk_stack(sys._getframe(1))
         places = (
             f" in {frame.f_code.co_filename}:{line}"
@@ -104,12 +122,12 @@ class Joiner:
         self._unjoined.setdefault((what, next(places, "")), why)
 
     def report(self) -> list[str]:
-        """What to tell at the end of the program, which ends its recordings."""
+        """Return what to tell at the end of the program, which ends its recordings."""
         if isinstance(self._guests, Recorders):
             self._guests.end()
         lines = [
-            f"no guest joined `{what}`{place}: {why}"
-            for (what, place), why in self._unjoined.items()
+            f"no guest joined `{loop}`{position}: {why}"
+            for (loop, position), why in self._unjoined.items()
         ]
         if not self._was_asked and not lines:
             lines.append("the program started no training, so no guest was called")

@@ -32,7 +32,7 @@ class TrainingGraphs:
         )
 
     def is_step(self, graph: Graph, fetches: Any) -> bool:
-        """Whether a run of these fetches trains."""
+        """Return whether a run of these fetches trains."""
         version, steps = self._steps.get(graph, (-1, None))
         if steps is None or version != graph.version:
             steps = StepGraph(graph, collected.global_step(graph))
@@ -44,7 +44,7 @@ class TrainingGraphs:
 
 
 def record(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
-    """A `Session.run` whose training steps are recorded, each session by itself.
+    """Return a `Session.run` whose training steps are recorded, each session by itself.
 
     Only the thread of a session's first step is recorded: a step of another one may
     come in the middle.
@@ -61,7 +61,7 @@ def record(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
         if not graphs.is_step(session.graph, fetches):
             return None
         if hook is None:
-            (hook,) = joiner.hooks()
+            hook = joiner.recorder()
             with session.graph.as_default():
                 hook.begin()
             recorders[session] = thread, hook
@@ -82,9 +82,9 @@ def record(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
             context = v1.train.SessionRunContext(arguments, self)
             more = hook.before_run(context)
             both = [fetches, more.fetches]
-            values, own = run(self, both, feed_dict, options, run_metadata)
+            values, of_hook = run(self, both, feed_dict, options, run_metadata)
             hook.after_run(
-                context, v1.train.SessionRunValues(own, options, run_metadata)
+                context, v1.train.SessionRunValues(of_hook, options, run_metadata)
             )
             if context.stop_requested:
                 print(_GOES_ON, file=sys.stderr)
@@ -94,7 +94,7 @@ def record(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def report(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
-    """A `Session.run` whose first training step on a graph is noted as not joined."""
+    """Return a `Session.run` that reports a graph's training as not joined."""
     graphs = TrainingGraphs()
     noted: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -112,7 +112,11 @@ def report(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def join(joiner: Joiner) -> None:
-    """Recorders join plain sessions; of other guests they are told."""
-    way = record if joiner.has_recorders else report
+    """Let recorders join plain sessions, and report them to other guests."""
     for kind in (v1.Session, v1.InteractiveSession):
-        patching.InstanceMethods(kind, {"run": way(joiner, kind.run)}).install()
+        run = kind.run
+        if joiner.has_recorders:
+            run = record(joiner, run)
+        if joiner.has_others:
+            run = report(joiner, run)
+        patching.InstanceMethods(kind, {"run": run}).install()

@@ -19,7 +19,7 @@ VARIABLE = "TF_CONFIG"
 
 @functools.cache
 def follow() -> None:
-    """Sets `TF_CONFIG`, if it is not set, from the only server of this process.
+    """Set `TF_CONFIG`, if it is not set, from the only server of this process.
 
     Sessions and stops of a group both ask for it; it happens once.
     """
@@ -27,24 +27,27 @@ def follow() -> None:
 
     server = tf.distribute.Server
     init = server.__init__
-    ours: list[str] = []
+    variables_set: list[str] = []
 
     def followed(self: Any, *args: Any, **named: Any) -> None:
         init(self, *args, **named)
-        if ours:
+        if variables_set:
             # Several servers: this process is a whole cluster and has no single task.
-            if os.environ.get(VARIABLE) == ours[0]:
+            if os.environ.get(VARIABLE) == variables_set[0]:
                 del os.environ[VARIABLE]
         elif not os.environ.get(VARIABLE):
-            ours.append(_place(self.server_def))
-            if ours[0]:
-                os.environ[VARIABLE] = ours[0]
+            variables_set.append(_place(self.server_def))
+            if variables_set[0]:
+                os.environ[VARIABLE] = variables_set[0]
 
     patching.InstanceMethods(server, {"__init__": followed}).install()
 
 
 def _place(server_def: Any) -> str:
-    """The value of `TF_CONFIG`; empty for a cluster that `ClusterConfig` refuses."""
+    """Return the value of `TF_CONFIG`.
+
+    Empty for a cluster that `ClusterConfig` refuses.
+    """
     jobs = {
         job.name: tuple(job.tasks[i] for i in sorted(job.tasks))
         for job in server_def.cluster.job

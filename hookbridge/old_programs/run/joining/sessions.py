@@ -37,12 +37,12 @@ def join(joiner: Joiner) -> None:
 
 
 def kind_of_sessions() -> Any:
-    """The class that all monitored sessions derive from."""
+    """Return the class that all monitored sessions derive from."""
     return tf.compat.v1.train.MonitoredSession.__base__
 
 
 def trains(graph: Graph) -> bool:
-    """Whether a run on a graph can be a training step."""
+    """Return whether a run on a graph can be a training step."""
     return StepGraph(graph, collected.global_step(graph)).trains
 
 

@@ -18,7 +18,7 @@ PAGES = {
     "epochs in a session": "docs/callbacks-in-sessions.md#what-it-is-called-for",
     "estimator": "docs/estimator.md",
     "estimator in a cluster": "docs/estimator.md#clusters-and-strategies",
-    "guest without events": "docs/reliability.md#nothing-is-left-out-silently",
+    "guest without events": "docs/why-and-limits.md#nothing-is-left-out-silently",
     "hook in fit": "docs/hook-support.md#why-a-hook-is-refused",
     "hook made of tensors": (
         "docs/hook-support.md#hooks-whose-constructor-takes-tensors"
@@ -37,11 +37,11 @@ PAGES = {
 
 
 def pointer(row: str) -> str:
-    """The sentence at the end of a message that leads to the page of a row."""
+    """Return the sentence at the end of a message that leads to the page of a row."""
     return f"See `hookbridge docs {PAGES[row].removeprefix('docs/')}`."
 
 
 def anchor(heading: str) -> str:
-    """The address of a heading in its page, as GitHub and the site make it."""
+    """Return the address of a heading in its page, as GitHub and the site make it."""
     plain = re.sub(r"[^\w\s-]", "", heading.lstrip("# ").lower())
     return re.sub(r"\s", "-", plain.strip())

@@ -20,7 +20,7 @@ def watch_collections() -> None:
 
 
 def is_collected_now() -> bool:
-    """Whether a collection is under way, which may have begun inside TensorFlow.
+    """Return whether a collection is under way, which may have begun inside TensorFlow.
 
     TensorFlow may hold locks then that a run of a session would wait for.
     """

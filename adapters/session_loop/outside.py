@@ -39,9 +39,9 @@ class OutsideVariables:
         # The guest, the place in it (such as ".checkpoint.model"), the variable, and a
         # checksum of its value.
         self._held = [
-            (callback, place, variable, _checksum(variable))
+            (callback, path, variable, _checksum(variable))
             for callback in callbacks
-            for place, variable, is_saved in _reachable(callback)
+            for path, variable, is_saved in _reachable(callback)
             # This check comes first: to look at a variable that follows the session
             # would count as a use.
             if not follows(variable)
@@ -53,10 +53,10 @@ class OutsideVariables:
         ]
 
     def warn(self, step: int) -> None:
-        """Warns once of guests whose variables have not changed by now."""
+        """Warn once of guests whose variables have not changed by now."""
         said: set[int] = set()
-        held, self._held = self._held, []
-        for callback, place, variable, before in held:
+        watched, self._held = self._held, []
+        for callback, path, variable, before in watched:
             if id(callback) in said or before != _checksum(variable):
                 continue
             said.add(id(callback))
@@ -68,7 +68,7 @@ class OutsideVariables:
                 "`tf.train.Checkpoint(model=self.model)`, made in `on_train_begin`.",
                 kinds.name_of(callback),
                 variable.name,
-                place,
+                path,
                 step,
             )
 
@@ -83,10 +83,10 @@ def _is_eager(variable: Any) -> bool:
 
 
 def _looks_like(variable: Any, trained: Iterable[tuple[str, Any]]) -> bool:
-    own, shape = _last(variable.name), variable.shape
-    if any(own == name and shape.is_compatible_with(each) for name, each in trained):
+    last_part, shape = _last(variable.name), variable.shape
+    if any(last_part == name and shape.is_compatible_with(s) for name, s in trained):
         return True
-    return shape.rank == 0 and variable.dtype.is_integer and own in _COUNTERS
+    return shape.rank == 0 and variable.dtype.is_integer and last_part in _COUNTERS
 
 
 def _checksum(variable: Any) -> int:
@@ -95,27 +95,27 @@ def _checksum(variable: Any) -> int:
 
 
 def _reachable(callback: Callback) -> Iterator[tuple[str, Any, bool]]:
-    """The variables that an object holds, the nearest first."""
+    """Yield the variables that an object holds, the nearest first."""
     # With the place of each, and whether it is in a checkpoint of the object's own.
     # The checkpoints of Keras's callbacks hold their own counters.
     is_users = not kinds.stock_name(callback)
     todo: list[tuple[str, Any, int, bool]] = [("", callback, 0, False)]
     visited: set[int] = set()
-    for place, item, depth, is_saved in todo:
-        ours = type(item).__module__.partition(".")[0] == "hookbridge"
+    for path, item, depth, is_saved in todo:
+        is_ours = type(item).__module__.partition(".")[0] == "hookbridge"
         # Nothing is read from a live model, not even its class: that would clone it.
-        if id(item) in visited or (ours and depth) or isinstance(item, type):
+        if id(item) in visited or (is_ours and depth) or isinstance(item, type):
             continue
         visited.add(id(item))
         if isinstance(item, tf.Variable):
-            yield place, item, is_saved
+            yield path, item, is_saved
         elif depth < _DEPTH and len(todo) < _MOST:
             saves = is_saved or (is_users and isinstance(item, _CHECKPOINTS))
-            todo += [(place + at, part, depth + 1, saves) for at, part in _parts(item)]
+            todo += [(path + at, part, depth + 1, saves) for at, part in _parts(item)]
 
 
 def _parts(item: object) -> list[tuple[str, Any]]:
-    """What an object holds: the way to each part as it is written, and the part."""
+    """Return what an object holds: the way to each part as written, and the part."""
     if isinstance(
         item, (str, bytes, int, float, types.ModuleType, tf.Tensor, tf.Graph)
     ):

@@ -1,0 +1,66 @@
+"""The steps of one process of a `fit` on several processes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.adapters.fit_loop.fit_graph import FitGraphPart
+from hookbridge.adapters.fit_loop.fit_session import FitSessionPart
+from hookbridge.adapters.fit_loop.model_step import ModelInstallation
+from hookbridge.adapters.fit_loop.native_step_maker import Alone, NativeStepMaker
+from hookbridge.adapters.guests.guest_record import Guest
+from hookbridge.adapters.guests.skipped import SkippedHook
+from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
+from hookbridge.adapters.hooked_loop.host import LoopHost
+from hookbridge.adapters.hooked_loop.monitored import ClusterFailure, LaterStop
+from hookbridge.adapters.live_session.program import SessionProgram
+from hookbridge.adapters.live_session.session import StepRunner
+from hookbridge.ground.protocols import Hook
+
+
+def worker_host(run: HookedRun) -> LoopHost:
+    """Return the host of a run in one of several processes."""
+    graph = FitGraphPart(run.model)
+    installation = ModelInstallation(run.model)
+    maker = NativeStepMaker(run, graph, installation, AwaitedByOthers(run))
+    return LoopHost(graph, FitSessionPart(run, graph, maker.make_session), maker)
+
+
+class AwaitedByOthers(Alone):
+    """The other processes wait for this one in each step, of all loops.
+
+    So a stop does not end its steps: it becomes `stop_training`, and `EndTogether`
+    decides when that counts.
+    """
+
+    def __init__(self, run: HookedRun) -> None:
+        self._run = run
+
+    def hook_of(self, guest: Guest) -> Any:
+        """See `StepMaker`; a hook that saves the model is called on the chief."""
+        extended = self._run.model.distribute_strategy.extended
+        if guest.is_of_chief and not extended.should_checkpoint:
+            return SkippedHook(guest, "chief")
+        return guest.item
+
+    def last_hooks(self) -> list[Hook]:
+        """Return a hook that sees the stops of all others."""
+        return [LaterStop(lambda: self._run.mode == "train", self._run.stop)]
+
+    def guarded(self, run_step: StepRunner) -> StepRunner:
+        """Tell apart the errors of a step that another process has caused."""
+
+        def guarded(program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
+            try:
+                return run_step(program, feeds)
+            except (tf.errors.AbortedError, tf.errors.UnavailableError) as e:
+                raise ClusterFailure(e) from e  # another process is lost
+
+        return guarded
+
+    def goes_on(self) -> bool:
+        """Return the others make the step in any case, and so does this process."""
+        return self._run.mode == "train"

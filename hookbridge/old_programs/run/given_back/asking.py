@@ -1,0 +1,225 @@
+"""Lets a program's file ask `reading` for the names that libraries have lost.
+
+`np.float` becomes `__hookbridge_given__.of(np, "float")`, at the same place in the
+file, so that tracebacks show the right lines. The modules themselves stay as they are,
+and so does every file that does not ask.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import itertools
+import re
+from collections.abc import Collection
+from typing import Any
+
+from hookbridge.old_programs.names import lost_in_libraries
+from hookbridge.old_programs.reading.bound_names import Names
+from hookbridge.old_programs.reading.import_statements import imports, loaded
+from hookbridge.old_programs.run.given_back import (
+    lost_arguments,
+    lost_methods,
+    lost_names,
+    lost_randomness,
+)
+
+HELPER = "__hookbridge_given__"
+_READING = "hookbridge.old_programs.run.given_back.reading"
+
+
+@functools.cache
+def _of_modules() -> frozenset[str]:
+    """Return the last parts of what modules have lost, or take otherwise."""
+    return frozenset(name.rpartition(".")[2] for name in _imported() if "." in name)
+
+
+@functools.cache
+def _of_objects() -> frozenset[str]:
+    """Return the names of methods that classes have lost, or that take more."""
+    return lost_methods.names() | lost_randomness.MAKERS.keys()
+
+
+@functools.cache
+def _words() -> re.Pattern[bytes]:
+    words = sorted({*_of_modules(), *_of_objects(), *_modules()})
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b".encode())
+
+
+def may_ask(source: bytes) -> bool:
+    """Return whether a file may use one of these names."""
+    return _words().search(source) is not None
+
+
+def asked(tree: ast.Module) -> ast.ImportFrom | None:
+    """Let a module ask; return the import that it begins with, None if it needs none.
+
+    Args:
+      tree: the module; it is changed.
+    """
+    asking = _Asking(tree)
+    asking.visit(tree)
+    if not asking.has_asked:
+        return None
+    return ast.ImportFrom(_READING, [ast.alias("for_program", HELPER)], 0)
+
+
+def asked_by_name(
+    tree: ast.Module, names: Names, guarded: Collection[int]
+) -> ast.Module:
+    """Return a module of a library, which asks for lost names that it certainly means.
+
+    Args:
+      tree: the module; it is changed.
+      names: what its names mean.
+      guarded: the ids of the nodes for whose failure it is prepared.
+    """
+    asking = _AskingByName(names, guarded)
+    asking.visit(tree)
+    if asking.has_asked:
+        start = sum(1 for _ in itertools.takewhile(comes_first, tree.body))
+        helper = ast.ImportFrom(_READING, [ast.alias("for_library", HELPER)], 0)
+        first = ast.Pass(lineno=1, col_offset=0)
+        tree.body.insert(start, ast.copy_location(helper, first))
+    return ast.fix_missing_locations(tree)
+
+
+def comes_first(statement: ast.stmt) -> bool:
+    """Return whether it must stay at the top: a docstring, or `__future__`."""
+    if isinstance(statement, ast.ImportFrom):
+        return statement.module == "__future__"
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+class _Asking(ast.NodeTransformer):
+    """Replaces what a module reads of the names that are lost."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self.has_asked = False
+        self._of_any = _of_objects() | _of_modules()
+        self._names = Names(tree, ())
+
+    def visit_match_case(self, node: ast.match_case) -> ast.AST:
+        """Leave a pattern as it is: it has no calls."""
+        node.body = [self.visit(one) for one in node.body]
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """Ask for each attribute of such a name."""
+        root: ast.expr = node
+        while isinstance(root, ast.Attribute):
+            root = root.value
+        is_of_module = isinstance(root, ast.Name) and self._names.may_be_module(root)
+        self.generic_visit(node)
+        known = self._of_any if is_of_module else _of_objects()
+        if node.attr not in known or not isinstance(node.ctx, ast.Load):
+            return node
+        return self._call(node, "of", node.value, ast.Constant(node.attr))
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Ask for `getattr(module, name)` and `import_module("name")`."""
+        self.generic_visit(node)
+        if _is_lost(name := loaded(node)):
+            return self._call(node, "module", ast.Constant(name))
+        is_asking = isinstance(node.func, ast.Name) and node.func.id == "getattr"
+        if is_asking and len(node.args) == 2 and not node.keywords:
+            owner = node.args[0]
+            if isinstance(owner, ast.Name) and self._names.may_be_module(owner):
+                return self._call(node, "of", *node.args)
+        return node
+
+    def visit_Import(self, node: ast.Import) -> ast.AST | list[ast.stmt]:
+        """Each alias becomes a statement, in order."""
+        if not any(_is_lost(alias.name) for alias in node.names):
+            return node
+        statements: list[ast.stmt] = []
+        for one in imports(node):
+            if _is_lost(one.full):
+                method = "module" if one.alias.asname else "root"
+                call = self._call(node, method, ast.Constant(one.full))
+                statements.append(_bind(one.bound, call))
+            else:
+                statements.append(ast.Import([one.alias]))
+        return [ast.copy_location(one, node) for one in statements]
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.stmt]:
+        """Each name becomes a statement, in order."""
+        if node.level or not node.module:
+            return node
+        statements: list[ast.stmt] = []
+        is_changed = False
+        for one in imports(node):
+            words: list[ast.expr] = [ast.Constant(node.module)]
+            if one.bound == "*" and node.module in _starred():
+                words.append(ast.Call(ast.Name("globals", ast.Load()), [], []))
+                words += map(ast.Constant, sorted(self._names.free))
+                statements.append(ast.Expr(self._call(node, "star", *words)))
+            elif _is_lost(node.module) or one.full in _imported():
+                words.append(ast.Constant(one.alias.name))
+                call = self._call(node, "name", *words)
+                statements.append(_bind(one.bound, call))
+            else:
+                statements.append(ast.ImportFrom(node.module, [one.alias], 0))
+                continue
+            is_changed = True
+        if not is_changed:
+            return node
+        return [ast.copy_location(one, node) for one in statements]
+
+    def _call(self, node: ast.AST, method: str, *words: ast.expr) -> ast.Call:
+        self.has_asked = True
+        function = ast.Attribute(ast.Name(HELPER, ast.Load()), method, ast.Load())
+        call: ast.Call = ast.copy_location(ast.Call(function, list(words), []), node)
+        return call
+
+
+class _AskingByName(_Asking):
+    """Replaces only what is lost for certain, and what nothing guards."""
+
+    def __init__(self, names: Names, guarded: Collection[int]) -> None:
+        self.has_asked = False
+        self._names = names
+        self._guarded = guarded
+
+    def visit(self, node: ast.AST) -> Any:
+        """Visit each node."""
+        return node if id(node) in self._guarded else super().visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """Ask for a name of a module that is lost."""
+        full = self._names.canonical(node)
+        if full not in lost_names.names() or not isinstance(node.ctx, ast.Load):
+            return self.generic_visit(node)
+        return self._call(node, "of", node.value, ast.Constant(node.attr))
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Change the parts of a call, not the call itself."""
+        return self.generic_visit(node)
+
+
+def _is_lost(dotted: str) -> bool:
+    """Return whether a library may have lost a whole module."""
+    return dotted in _modules()
+
+
+@functools.cache
+def _modules() -> frozenset[str]:
+    below = (n for n in lost_names.modules() if "." in n)
+    rows = lost_in_libraries.lost_names()
+    alone = (n for n, row in rows.items() if "." not in n and row.library == "Python")
+    return frozenset({*below, *alone} & {*lost_names.modules(), *lost_names.names()})
+
+
+@functools.cache
+def _imported() -> frozenset[str]:
+    names: set[str] = {*lost_names.names(), *lost_names.modules()}
+    return frozenset(names | lost_arguments.makers().keys())
+
+
+@functools.cache
+def _starred() -> frozenset[str]:
+    return frozenset(name.rpartition(".")[0] for name in _imported()) - {""}
+
+
+def _bind(name: str, value: ast.expr) -> ast.Assign:
+    return ast.Assign([ast.Name(name, ast.Store())], value)

@@ -1,0 +1,75 @@
+"""Gives files of installed libraries the names that Python and NumPy have lost.
+
+An old program brings old libraries. A file of theirs that uses such a name, and has no
+other way without it, gets it; all other files keep Python and NumPy as they are.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import types
+from importlib.machinery import SourceFileLoader
+
+from hookbridge.old_programs.names.lost_in_libraries import lost_names, roots
+from hookbridge.old_programs.reading.evidence import TENSORFLOW
+from hookbridge.old_programs.reading.libraries import package_of
+from hookbridge.old_programs.reading.modules import Unread, read_module
+from hookbridge.old_programs.run.given_back import asking
+from hookbridge.old_programs.run.given_back import lost_names as given_names
+
+# Those that look after themselves.
+_OTHERS = frozenset({*TENSORFLOW, "hookbridge", *roots()})
+_LIBRARIES = ("Python", "NumPy")
+# Module -> what files call it.
+_SHORT = {"numpy": ("np", "numpy")}
+
+
+class OldLibraryLoader(SourceFileLoader):
+    """Loads a file of a library that uses lost names."""
+
+    def get_code(self, fullname: str) -> types.CodeType:
+        """Compile the file; `__pycache__` is neither read nor written."""
+        path = self.get_filename(fullname)
+        module = read_module(path)
+        if isinstance(module, Unread):
+            return compile(self.get_data(path), path, "exec", dont_inherit=True)
+        tree = asking.asked_by_name(module.tree, module.names, module.guarded)
+        code: types.CodeType = compile(tree, path, "exec", dont_inherit=True)
+        return code
+
+
+def is_one(path: str) -> bool:
+    """Return whether a file of an installed package may need a lost name."""
+    package = package_of(path)[0]
+    if not package or package in _OTHERS:
+        return False
+    with open(path, "rb") as opened:
+        source = opened.read()
+    return any(
+        start in source and pattern.search(source) for start, pattern in _patterns()
+    )
+
+
+@functools.cache
+def _patterns() -> list[tuple[bytes, re.Pattern[bytes]]]:
+    """Return how a file uses a lost name, and what such a use begins with.
+
+    A beginning is looked for first: that is quick, and most files have none.
+    """
+    below: dict[str, list[str]] = {}
+    for full in given_names.names():
+        row = lost_names().get(full)
+        module, _, name = full.rpartition(".")
+        if row is not None and row.library in _LIBRARIES:
+            below.setdefault(module, []).append(name)
+    texts: dict[str, str] = {f"import {name}": r"\b" for name in below.pop("", ())}
+    for module, names in below.items():
+        some = rf"(?:{'|'.join(sorted(names))})\b"
+        last = module.rpartition(".")[2]
+        texts |= {f"{short}.": some for short in _SHORT.get(last, (last,))}
+        texts[f"from {module} import"] = rf"(?:[^#\n(]*\b|\s*\([^)]*\b){some}"
+    return [
+        (start.encode(), re.compile(f"{re.escape(start)}{rest}".encode()))
+        for start, rest in texts.items()
+    ]

@@ -1,0 +1,130 @@
+"""What the names and imports of a program's own files mean, lost ones among them.
+
+Other files keep their libraries as they are. `asking` writes the calls of these.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import importlib.util
+import inspect
+import random
+import types
+from typing import Any
+
+from hookbridge.ground.patching import MISSING
+from hookbridge.old_programs.names import lost_in_libraries
+from hookbridge.old_programs.run.given_back import (
+    lost_arguments,
+    lost_methods,
+    lost_names,
+    lost_randomness,
+)
+from hookbridge.old_programs.run.given_back.lost_arguments import not_converted
+
+
+class Reader:
+    """Reads names as a file of the program means them, or one of an old library.
+
+    Args:
+      takes_more: whether functions also take the arguments that they have lost.
+    """
+
+    def __init__(self, takes_more: bool) -> None:
+        self._takes_more = takes_more
+
+    @not_converted
+    def of(self, owner: Any, name: str) -> Any:
+        """`owner.name`."""
+        if isinstance(owner, types.ModuleType):
+            return self._of_module(owner, name)
+        if self._takes_more and isinstance(owner, random.Random):
+            return lost_randomness.of_generator(owner, name)
+        return lost_methods.method(owner, name)
+
+    @not_converted
+    def module(self, dotted: str) -> Any:
+        """`import dotted as ...`."""
+        try:
+            return importlib.import_module(dotted)
+        except ModuleNotFoundError as e:
+            is_lost = f"{dotted}.".startswith(f"{e.name}.") and _was_there(dotted)
+            found = lost_names.module_or_value(dotted) if is_lost else MISSING
+            if found is MISSING:
+                raise
+            return found
+
+    @not_converted
+    def root(self, dotted: str) -> Any:
+        """`import dotted`, which binds the first part."""
+        found = self.module(dotted)
+        root = dotted.partition(".")[0]
+        return found if root == dotted else self.module(root)
+
+    @not_converted
+    def name(self, dotted: str, name: str) -> Any:
+        """`from dotted import name`."""
+        module = self.module(dotted)
+        try:
+            return self.of(module, name)
+        except AttributeError as missing:
+            try:
+                return self.module(f"{dotted}.{name}")
+            except ModuleNotFoundError:
+                raise ImportError(
+                    f"cannot import name '{name}' from '{dotted}'"
+                ) from missing
+
+    @not_converted
+    def star(self, dotted: str, space: dict[str, Any], *free: str) -> None:
+        """`from dotted import *`, in a file that reads the names in `free` bare."""
+        module = self.module(dotted)
+        listed = vars(module).get("__all__")
+        names = [n for n in vars(module) if n[:1] != "_"] if listed is None else listed
+        for name in names:
+            space[name] = getattr(module, name)
+        for name in free:
+            is_lost = name not in names and f"{dotted}.{name}" in lost_names.names()
+            if name in names or (is_lost and not hasattr(builtins, name)):
+                space[name] = self.of(module, name)
+
+    def _of_module(self, module: types.ModuleType, name: str) -> Any:
+        full = f"{module.__name__}.{name}"
+        # Not `hasattr`: NumPy warns of some of these names.
+        if name not in vars(module):
+            if full in lost_names.names():
+                found = lost_names.value(full)
+                if found is not MISSING:
+                    return found
+            elif full in lost_names.modules():
+                return self._module_below(module, name)
+        found = getattr(module, name)
+        is_changed = self._takes_more and full in lost_arguments.makers()
+        if is_changed and inspect.isroutine(found):
+            return lost_arguments.taking_more(full, found)
+        return found
+
+    def _module_below(self, module: types.ModuleType, name: str) -> Any:
+        """Return a module in a package, an imported or a removed one."""
+        try:
+            return getattr(module, name)
+        except AttributeError:
+            full = f"{module.__name__}.{name}"
+            if importlib.util.find_spec(full) is not None:
+                raise  # the file has not imported it
+            return lost_names.module(full)
+
+
+def _was_there(dotted: str) -> bool:
+    """Return whether a module's library is installed; Python always is."""
+    root = dotted.partition(".")[0]
+    row = lost_in_libraries.lost_names().get(root)
+    if row is not None:
+        return row.library == "Python"
+    return importlib.util.find_spec(root) is not None
+
+
+# A file imports one of these under the name `asking.HELPER`.
+for_program = Reader(takes_more=True)
+for_library = Reader(takes_more=False)
