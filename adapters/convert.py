@@ -142,6 +142,7 @@ def _as_hook(guest: Guest, group: CallbackGroup) -> Any:
         return callback_to_hook.CallbackToHook(guest, group=group)
     if not roles.runs_here(guest.role):
         return skipped.SkippedHook(guest, guest.role)
+    written.check_files(guest, [*group.beside])
     on_runs = group.config.hooks_on == "runs"
     return guest.item if on_runs else HookOnSteps(guest)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hookbridge.ground.docs_pages import pointer
+from hookbridge.docs_pages import pointer
 
 
 class HookBridgeError(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -11,11 +12,10 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.adapters.hooked_loop.fit_states import FitStates
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.adapters.session_graph import saved
-from hookbridge.adapters.session_state.run_state import keeper_of_graph
 from hookbridge.adapters.session_state.saves import Saves, let_others_wait
+from hookbridge.adapters.state.save_keepers import SaveKeeper, keepers_of
 from hookbridge.adapters.state.write_order import InThread, wait_for_writes
 from hookbridge.checkpoints.value_copies import ValueCopies
 from hookbridge.ground import collected, compat
@@ -121,7 +121,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         _check_is_local(session, self._get_saver())
         self._write_at_close(session)
         if not isinstance(session, LiveSession):
-            if keeper_of_graph(session.graph) is None:
+            if not keepers_of(session.graph, self._listeners):
                 _follow_savers(session)
             let_others_wait(session)
         super().after_create_session(session, coord)
@@ -163,13 +163,10 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         self, session: Session, step: int, prefix: str, write: Any, order: InThread
     ) -> None:
         """Give a save to who keeps the state of callbacks beside it, if anybody."""
-        keeper = keeper_of_graph(session.graph)
-        states = [s for s in self._listeners if isinstance(s, FitStates)]
-        if keeper is not None:
-            keeper.save_session(session, prefix, write, order)
-        for state in states:
-            state.save_session(session, step, prefix, write, order)
-        if keeper is None and not states:
+        keepers = keepers_of(session.graph, self._listeners)
+        for keeper in keepers:
+            keeper.save_session(session, step, prefix, write, order)
+        if not keepers:
             write()
             order.release()
 
@@ -234,7 +231,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         stops = [
             listener.after_save(session, self._written_step)
             for listener in self._listeners
-            if not isinstance(listener, FitStates)
+            if not isinstance(listener, SaveKeeper)
         ]
         return any(stops)
 
@@ -299,7 +296,12 @@ def _check_parts(saver: Any, basename: Any, scaffold: Any, listeners: Any) -> No
     """Refuse arguments that would fail in the first save."""
     if saver is not None and not collected.is_saver(saver):
         instance("saver", saver, v1.train.Saver, "a `tf.compat.v1.train.Saver`")
-    path("checkpoint_basename", basename, 'a name such as "model.ckpt"')
+    basename = path("checkpoint_basename", basename, 'a name such as "model.ckpt"')
+    if os.path.dirname(basename):
+        raise errors.InvalidArgumentError(
+            f"Received checkpoint_basename={basename!r}; expected a name without a "
+            "folder. Give the folder as `checkpoint_dir`."
+        )
     if scaffold is not None and not hasattr(scaffold, "saver"):
         instance("scaffold", scaffold, v1.train.Scaffold, "a `Scaffold`")
     instance("listeners", listeners or (), (list, tuple), "a list of listeners")

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from hookbridge import errors
 from hookbridge.cli.parser import Parser, Values
+from hookbridge.docs_pages import anchor
 from hookbridge.ground import nearest_names
-from hookbridge.ground.docs_pages import anchor
 from hookbridge.ground.package_files import files_below, of_wheel
 
 SUMMARY = "Print a page of the documentation, as errors name it."

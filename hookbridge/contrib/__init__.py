@@ -28,7 +28,7 @@ def __getattr__(name: str) -> Any:
     from hookbridge.old_programs.names import contrib_names
 
     sources = contrib_names.AREAS.get(name, ())
-    if any(source.partition(".")[0] == "tf_slim" for source in sources):
+    if any(source.root == "tf_slim" for source in sources):
         mended_slim.mend()
     return getattr(namespace.root(), name)
 

@@ -215,6 +215,7 @@ _OF_A_LOOP = (
     "Create CheckpointSaverHook",
     "Calling checkpoint listeners",
     "hookbridge: training goes on from step",
+    "Callback method `",  # how long it takes
 )
 
 

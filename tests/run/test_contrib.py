@@ -20,6 +20,7 @@ import hookbridge
 from hookbridge.contrib import namespace, private_modules
 from hookbridge.contrib.areas import learn
 from hookbridge.ground.compat import installed_tf_version
+from hookbridge.old_programs.names.contrib_names import AREAS, NAMES, Source
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import DATA, Target, table
 
@@ -125,6 +126,15 @@ def test_every_name_of_1_15_lives_or_is_told_to_be_gone(
                     assert (full in dead) is is_gone or (IS_215 and is_gone), full
                     if full in dead and kind == "contrib" and found is not None:
                         assert "Instead: " + found.hint in dead[full], full
+
+
+def test_a_source_of_the_table_is_read_as_it_is_written() -> None:
+    listed = [source for sources in AREAS.values() for source in sources]
+    for source in (*listed, *NAMES.values()):
+        assert Source.parse(source.dotted) == source
+    assert all(source.file.is_file() for source in listed if source.root == "ours")
+    with pytest.raises(ValueError, match="unknown source"):
+        Source.parse("numpy.array")
 
 
 @ON_NEWEST

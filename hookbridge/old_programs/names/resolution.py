@@ -8,8 +8,8 @@ is for gets a branch of `resolve`, and its code a row in data/codes.json.
 
 from __future__ import annotations
 
-from hookbridge.ground.package_files import packaged
 from hookbridge.old_programs.names import contrib_names, old_keras, private_names
+from hookbridge.old_programs.names.contrib_names import Source
 from hookbridge.old_programs.names.installed_names import has
 from hookbridge.old_programs.names.lost_in_libraries import (
     is_there,
@@ -157,9 +157,10 @@ def _resolve_contrib(name: str, prefix: str, target: Target) -> Resolution | Non
 def _contrib(path: str, target: Target) -> str:
     """Return the living name of a path below `tf.contrib` that lives."""
     carried = joined(_CARRIED, path)
-    source = "tf_slim" if path == "slim" else contrib_names.NAMES.get(path)
+    slim = Source("tf_slim")
+    source = slim if path == "slim" else contrib_names.NAMES.get(path)
     if source is not None:
-        return _public(source, "", target) or carried
+        return _public(source, target) or carried
     area, _, files = path.partition(".python.")
     *_, file, attribute = ["", *files.split(".")]
     if in_slim := contrib_names.in_file_of_slim(area, file, attribute):
@@ -168,25 +169,17 @@ def _contrib(path: str, target: Target) -> str:
     for length in range(len(parts) - 1, 0, -1):
         name, suffix = parts[length], ".".join(parts[length + 1 :])
         for source in contrib_names.AREAS.get(".".join(parts[:length]), ()):
-            if source.startswith("ours."):
-                *rooms, module = source.split(".")[1:]
-                source_file = packaged(
-                    "hookbridge.contrib", "areas", *rooms, f"{module}.py"
-                )
-                if has(source_file, name):
+            if source.root == "ours":
+                if has(source.file, name):
                     return carried
-            elif replacement := _public(source, name, target):
+            elif replacement := _public(source.below(name), target):
                 return joined(replacement, suffix)
     return carried
 
 
-def _public(source: str, name: str, target: Target) -> str:
-    """Return the name in a public place of today.
-
-    Empty if it is not certainly there.
-    """
-    dotted = joined(source, name)
-    root, _, inside = dotted.partition(".")
+def _public(source: Source, target: Target) -> str:
+    """Return the public name of a source; empty if it is not certainly there."""
+    (root, inside), dotted = source, source.dotted
     if root == "tf" and "__" not in dotted and target.has(dotted):
         # `tf.compat.v1.X` and `tf.X` are one object in many cases: the name stays v1.
         return dotted

@@ -285,6 +285,34 @@ def test_a_callback_s_own_loops_are_aside(keras2: Any) -> None:
     assert hook.steps == [0, 1, 2, 3, 8, 9, 10, 11]
 
 
+def test_a_step_without_the_number_that_a_callback_monitors(
+    keras: Any, subtests: pytest.Subtests
+) -> None:
+    for returned in ("a text", tf.ones(3), {"loss": tf.ones(3)}, {"loss": "x"}):
+        with subtests.test(str(returned)):
+            guests = [keras.callbacks.EarlyStopping("loss")]
+            said = "`EarlyStopping` monitors `loss`, and the step returned .*; expected"
+            steps: list[int] = []
+
+            def step(value: Any = returned, made: list[int] = steps) -> Any:
+                made.append(1)
+                return value
+
+            with (
+                pytest.raises(hb.errors.InvalidArgumentError, match=said),
+                hb.loops.OwnLoop(guests, model=hosts.keras_model(keras)) as loop,
+            ):
+                loop.step(step)
+                loop.step(step)
+            assert steps == [1]
+    # The end of the epoch may still bring the number.
+    guests = [keras.callbacks.EarlyStopping("loss")]
+    with hb.loops.OwnLoop(guests, model=hosts.keras_model(keras)) as loop:
+        loop.step(lambda: None)
+        loop.end_epoch({"loss": 0.5})
+    assert guests[0].best == 0.5
+
+
 def test_what_the_loop_cannot_carry_is_refused(keras2: Any) -> None:
     model = hosts.keras_model(keras2)
     first, second = train_step_of(keras2, model), train_step_of(keras2, model)
