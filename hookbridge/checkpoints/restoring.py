@@ -47,8 +47,9 @@ def restore(
 
     Args:
       model: a built Keras model of any flavour, also one in a v1 graph that `fit`
-        trains. If it is compiled, the slots of its optimizer are made and restored too; the slots of optimizers that are attributes
-        of the model are, once these are built.
+        trains. If it is compiled, the slots of its optimizer are made and restored too.
+        So are the slots of optimizers that are attributes of the model, once these
+        are built.
       checkpoint: a checkpoint prefix, or a directory, whose latest checkpoint is taken.
       names: `{variable of the model: checkpoint entry}` for names that differ, or a
         function that takes the name of a variable and returns its entry, or None. It

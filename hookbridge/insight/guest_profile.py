@@ -153,7 +153,7 @@ class Profile:
                 return call(*args)
             if not self._note_followed(
                 step
-            ):  # Keras's own step is no work of the bridge
+            ):  # Keras's own step is not the bridge's work
                 self._set(step, run=self._timed(step.run, "", ""))
             self._set(run, call=timed)
             return timed(*args)

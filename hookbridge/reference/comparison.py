@@ -44,7 +44,7 @@ class Comparison:
       layer: the layer of the first difference, or "drift" for one that has grown.
       causes: what explains the difference, the cause that explains most first. A cause
         that explains less than 98 % is not among them.
-      notes: what else is to be known, such as settings that differ.
+      notes: what else to note, such as settings that differ.
       matching: which variable belongs to which.
     """
 

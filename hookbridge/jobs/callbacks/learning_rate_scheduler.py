@@ -69,7 +69,7 @@ class LearningRateScheduler(ReadyMade):
         return self._first + batch
 
     def _rate_of(self, step: int) -> float:
-        """Return the rate of the schedule at a step; refuse what is no number."""
+        """Return the rate of the schedule at a step; refuse what is not a number."""
         rate = self._schedule(step)
         try:
             value = math.nan if isinstance(rate, (str, bytes)) else float(rate)

@@ -41,7 +41,7 @@ class ModelUploader(ReadyMade):
       error: the error of the last upload, or None.
 
     Raises:
-      errors.InvalidArgumentError: `remote_url` or `path` is not a text, nothing can
+      errors.InvalidArgumentError: `remote_url` or `path` is not text, nothing can
         be sent to `remote_url`, `retries` or `wait_secs` is negative or not a number,
         or `on_train_begin` finds neither `path` nor the entry of `params`.
     """

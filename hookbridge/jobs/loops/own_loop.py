@@ -340,7 +340,7 @@ class _BatchCounter:
 
 
 def _check_model(model: KerasModel) -> None:
-    """Refuse what is no model, and models whose loop cannot be the user's own."""
+    """Refuse what is not a model, and models whose loop cannot be the user's own."""
     if keras_of(model) is None:
         raise errors.InvalidArgumentError(
             f"model must be a Keras model, whose variables hooks and callbacks see; "
