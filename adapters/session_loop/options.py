@@ -64,7 +64,7 @@ class HookOptions:
             clone.check(self.model)
 
     def _check_words(self) -> None:
-        """Refuse options that are none of their words."""
+        """Refuse unknown values of enumerated options."""
         if self.missing_metric not in ("refuse", "warn"):
             raise errors.InvalidArgumentError(
                 f"`missing_metric` is {shown(self.missing_metric)}; expected 'refuse', "

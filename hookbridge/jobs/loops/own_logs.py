@@ -69,6 +69,7 @@ class OwnEpochLogs:
 
     def __init__(self) -> None:
         self._metrics: dict[str, Any] = {}
+        self._further: dict[str, Any] = {}  # of the epoch, in addition to its steps'
         self.begin()
 
     def begin(self) -> None:
@@ -78,6 +79,15 @@ class OwnEpochLogs:
         self.last: dict[str, Any] = {}
         for metric in self._metrics.values():
             metric.reset_state()
+
+    def add(self, logs: Mapping[str, Any]) -> None:
+        """Add to the logs of the epoch, or of the next one if none is open."""
+        self._further.update(logs)
+
+    def of_ended_epoch(self) -> dict[str, Any]:
+        """Return the logs of the epoch, which ends."""
+        further, self._further = self._further, {}
+        return {**self.last, **further}
 
     def note(self, logs: Logs) -> None:
         """Note the metrics that a step fills, before it does."""
