@@ -31,9 +31,10 @@ def profile(guests: Any) -> Profile:
         print(profile)
 
     Each row is an event of a guest. The time of an event that runs inside another event
-    (such as those of a validation that a callback starts) counts only for the inner
-    one. The bridge's own work for guests of the other loop is in the rows `hookbridge`;
-    what it lets a session compute for them, such as a validation, in `TensorFlow`.
+    (such as the events of a validation that a callback starts) counts only for the
+    inner one. The bridge's own work for guests of the other loop is in the rows
+    `hookbridge`. What it lets a session compute for them, such as a validation, is in
+    `TensorFlow`.
 
     Args:
       guests: one hook or callback, or a list of them, as for `as_hooks` and
