@@ -103,7 +103,7 @@ def _own(dotted: str, of_tf1: bool) -> dict[str, Callable[[], Any]]:
 
 
 def _named(living: str, of_tf1: bool) -> Any:
-    """Return a name in its place of today, of Keras or of ours."""
+    """Return a name in its current place, of Keras or of ours."""
     module, _, name = living.rpartition(".")
     is_of_keras = module.partition(".")[0] == KERAS
     owner = find(module, of_tf1) if is_of_keras else importlib.import_module(module)

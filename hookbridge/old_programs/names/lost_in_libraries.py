@@ -17,11 +17,11 @@ from hookbridge.old_programs.names.target import table
 
 
 class LostName(NamedTuple):
-    """A name that a library has no more."""
+    """A name that a library has removed."""
 
     library: str
-    lost_in: str  # the version that has it no more
-    living: str = ""  # the name of today for the same thing; empty if none is the same
+    lost_in: str  # the version that removed it
+    living: str = ""  # the current name of the same thing; empty if there is none
     hint: str = ""  # what to write, in words, where there is no such name
     # Whether `hookbridge run` gives back what has no such name.
     is_given_back: bool = False

@@ -26,7 +26,7 @@ _OWN: dict[str, dict[str, str]] = table("names")["names of standalone keras"]
 
 # The version of Keras; only the package of Keras 2 has it, and not its `tf.keras`.
 VERSIONS = tuple(f"{place}.__version__" for place in (KERAS, TF_KERAS, f"{V1}.{KERAS}"))
-# The codes of its names that have a name of today.
+# The codes of its names that have a current name.
 CODES = ("KERAS2_NAME", "KERAS_MOVED")
 # Optimizers with the arguments that they had.
 _LEGACY = frozenset(
@@ -38,7 +38,7 @@ _LEGACY = frozenset(
 class _Row(NamedTuple):
     """What became of a name."""
 
-    place: str  # its public name of today, `_BY_RUN`, or empty if it is gone
+    place: str  # its current public name, `_BY_RUN`, or empty if it was removed
     last: float  # the newest Keras that has it in its old place
 
 

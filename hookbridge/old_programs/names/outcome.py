@@ -35,7 +35,7 @@ class Resolution(NamedTuple):
 
 
 def hint(name: str) -> str:
-    """Return the way out in words for a name that nothing stands for."""
+    """Return the way out in words for a name without a replacement."""
     hints: dict[str, str] = table("names")["hints"]
     short = name.replace(f"{V1}.", "tf.", 1)
     prefixes = [p for p in hints if is_below(short, p)]
@@ -44,7 +44,7 @@ def hint(name: str) -> str:
 
 
 def gone(name: str) -> Resolution:
-    """Return the answer for a name that nothing stands for."""
+    """Return the answer for a name without a replacement."""
     return Resolution("GONE", hint=hint(name))
 
 

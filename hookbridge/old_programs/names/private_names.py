@@ -30,7 +30,7 @@ OTHERS: dict[str, str] = table("names")["private"]
 MOVED: dict[str, str] = table("names")["moved private modules"]
 # Packages of TensorFlow beside `tensorflow.python` whose names are those of files.
 FILES: tuple[str, ...] = tuple(table("names")["private files"])
-# The modules of these that TensorFlow has no more, for targets that are not installed.
+# The modules of these that TensorFlow removed, for targets that are not installed.
 _GONE_FILES: list[str] = table("names")["gone modules"]
 # Modules of Keras 1.15 -> those of Keras 2 that have their names today. Where a dot
 # ends the name, the modules inside of it are not meant.

@@ -111,7 +111,7 @@ class Evidence:
     keras2: Use | None = None  # what Keras 3 does not have
     keras2_method: Use | None = None  # a method that models of Keras 3 do not have
     keras_argument: Use | None = None  # an argument that has another name today
-    slim: Use | None = None  # a name of tf.contrib that tf_slim stands for
+    slim: Use | None = None  # a name of tf.contrib that tf_slim has
     keras_choice: Use | None = None  # the program's own choice of its Keras
     # The names of TensorFlow that it assigns to.
     written: frozenset[str] = frozenset()

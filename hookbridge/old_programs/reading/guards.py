@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
+from hookbridge.old_programs.names.syntax import last_name
 from hookbridge.old_programs.reading.conditions import Conditions
 from hookbridge.old_programs.reading.import_statements import loaded
 
@@ -28,14 +29,13 @@ _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 def catches(handler: ast.ExceptHandler, errors: frozenset[str]) -> bool:
     """Return whether a handler names one of some errors, or any error at all."""
-    if handler.type is None:
-        return True
-    named = {
-        node.attr if isinstance(node, ast.Attribute) else node.id
-        for node in ast.walk(handler.type)
-        if isinstance(node, ast.Attribute | ast.Name)
-    }
-    return bool(named & (errors | _ALL))
+    return handler.type is None or bool(_named_errors(handler) & (errors | _ALL))
+
+
+def _named_errors(handler: ast.ExceptHandler) -> set[str]:
+    """Return the last parts of the names in what a handler catches."""
+    nodes = () if handler.type is None else ast.walk(handler.type)
+    return {last_name(node) for node in nodes} - {""}
 
 
 def guarded(
@@ -43,7 +43,7 @@ def guarded(
 ) -> frozenset[int]:
     """Return the ids of nodes that do not run, or have another way in the program.
 
-    `is_dead` tells whether a part of the program has a name or a module that is gone.
+    `is_dead` tells whether a part of the program has a removed name or module.
     """
     ids: set[int] = set()
     for node in nodes:
@@ -154,11 +154,5 @@ def _imports(statement: ast.stmt) -> bool:
 
 def _catches_only(handler: ast.ExceptHandler, errors: frozenset[str]) -> bool:
     """Return whether a handler names some errors, and no others."""
-    if handler.type is None:
-        return False
-    named = {
-        node.attr if isinstance(node, ast.Attribute) else node.id
-        for node in ast.walk(handler.type)
-        if isinstance(node, ast.Attribute | ast.Name)
-    }
+    named = _named_errors(handler)
     return bool(named) and named <= errors

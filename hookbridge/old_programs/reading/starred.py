@@ -61,7 +61,7 @@ def giver(names: Names, name: str) -> Given | None:
         answer = _asked(names, name, test, [])
         if isinstance(answer, Given):
             return None if _is_doubtful(names, name, answer) else answer
-        if answer:  # it is no name of TensorFlow
+        if answer:  # it is not a name of TensorFlow
             return None
     return None
 
@@ -103,7 +103,7 @@ def gives(module: str, name: str) -> bool:
     """Return whether a star of a module certainly gives a name, or gave it once.
 
     What TensorFlow 1.15 gave counts, what its newest successor gives, and names of
-    before 1.0 whose name of today is known; of other libraries, what they have lost.
+    before 1.0 whose current name is known; of other libraries, what they removed.
     """
     full, target = canonical(f"{module}.{name}"), Target(NEWEST)
     if module.partition(".")[0] == KERAS:

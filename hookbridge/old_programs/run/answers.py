@@ -91,7 +91,7 @@ class Answers:
     def _is_lost(self, dotted: str) -> bool:
         """Return whether an absent name can be imported, and raises when used.
 
-        So it is with private names, and with all that nothing stands for.
+        The same goes for private names, and for all without a replacement.
         """
         if self._is_strict:
             return False

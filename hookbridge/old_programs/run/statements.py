@@ -1,7 +1,7 @@
 """What is rewritten of a program's own files as they are loaded.
 
 Import statements become calls, which `answers` answers, and arguments of TensorFlow's
-methods get their names of today. Names that other libraries have lost become calls,
+methods get their current names. Names that other libraries removed become calls,
 too, which `given_back` answers.
 
 `import tensorflow as tf` becomes `tf = __hookbridge__.module("tensorflow")`, at the

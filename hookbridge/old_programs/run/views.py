@@ -22,7 +22,7 @@ KERAS_VERSION = f"{keras_package.VERSION}-tf"
 
 
 def is_gone(value: object) -> bool:
-    """Return whether the found object is a `Gone`: the name exists no more."""
+    """Return whether the found object is a `Gone`: the name was removed."""
     return isinstance(value, Gone)
 
 

@@ -125,7 +125,7 @@ class Context:
         return not (is_shared or self.has_mark(one.node))
 
     def has_mark(self, node: ast.stmt) -> bool:
-        """Return whether a linter is told that a statement is as it has to be."""
+        """Return whether a comment tells a linter to accept a statement."""
         return has_mark(node, self.module.comments)
 
     def is_part(self, node: ast.AST) -> bool:

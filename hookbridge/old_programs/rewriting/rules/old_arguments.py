@@ -40,7 +40,7 @@ def apply(node: ast.Call, context: Context) -> None:
 
 
 def _rename_method(function: ast.Attribute, context: Context) -> None:
-    """Give a method its name of today."""
+    """Give a method its current name."""
     method = function.attr
     today = ""
     if method in METHODS and context.is_found(function, "OLD_ARGUMENT"):
@@ -54,7 +54,7 @@ def _rename_method(function: ast.Attribute, context: Context) -> None:
 
 
 def _living_method(method: str) -> str:
-    """Return the name of today of a method that a library has lost.
+    """Return the current name of a method that a library removed.
 
     Empty if it has none.
     """
@@ -87,7 +87,7 @@ def _spelled(today: str, node: ast.expr, context: Context) -> str:
 
 
 def _rename_arguments(call: ast.Call, context: Context) -> None:
-    """Give arguments their names of today, and take out what has none."""
+    """Give arguments their current names, and take out what has none."""
     function = context.name(call.func) or ""
     _, end_before = context.span(call.func)
     for argument in sorted((*call.args, *call.keywords), key=context.span):

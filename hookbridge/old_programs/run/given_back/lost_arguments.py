@@ -45,7 +45,7 @@ _OF_LISTS = tuple(
         "where",
     )
 )
-# How it says that an array is no number, which one element was before 2.4.
+# How it says that an array is not a number, which one element was before 2.4.
 _NO_NUMBER = (
     "only 0-dimensional arrays can be converted to Python scalars",
     "%d format: a real number is required, not numpy.ndarray",
