@@ -77,7 +77,7 @@ class ClusterConfig:
         """Read `TF_CONFIG`; without it, or if it is empty, the job is local.
 
         Args:
-          environment: the environment variables; None takes those of the process.
+          environment: the environment variables; None takes the process's.
 
         Raises:
           errors.InvalidArgumentError: `TF_CONFIG` is malformed; the message names

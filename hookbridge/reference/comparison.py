@@ -129,7 +129,7 @@ def compare(
       names: `{recorded name: name in the port}` of variables and parts of batches
         whose names and shapes do not tell.
       tolerance: how far the first loss may be off, as a part of it; the other
-        tolerances are multiples of it. None takes that of the numbers' type.
+        tolerances are multiples of it. None takes the tolerance of the numbers' type.
 
     Returns:
       What differs first, with the causes that explain it.

@@ -208,8 +208,8 @@ class PortRecording:
     ) -> Iterator[None]:
         """Record the step that a block makes by `loss.backward(); optimizer.step()`.
 
-        Gradients are those of `backward`, before a clipping in the block. A block that
-        raises records nothing.
+        Gradients are recorded after `backward`, before a clipping in the block. A block
+        that raises records nothing.
 
         Args:
           optimizer: the `torch.optim.Optimizer`, whose rate is recorded.

@@ -20,7 +20,7 @@ class EarlyStopper(ReadyMade):
         on the thread of the loop.
 
     Attributes:
-      evaluations: the list that `stop_fn` gets. It is saved beside checkpoints and goes
+      evaluations: the list that `stop_fn` gets. It is saved with checkpoints and goes
         on after a restart.
 
     Raises:

@@ -19,11 +19,11 @@ from hookbridge.jobs.callbacks.ready_made import ReadyMade
 class LearningRateScheduler(ReadyMade):
     """Sets the learning rate of each step.
 
-    Each update uses the value of its own step, on parameter servers too. In a `fit`
+    Each update uses the value of its step, on parameter servers too. In a `fit`
     under `ParameterServerStrategy` the callback waits for the steps under way before
     it changes the rate. So a schedule that changes rarely costs nothing there; one that
     changes in each step makes the workers take turns. Its role is `"worker"`: in a
-    session each worker sets the rate of its own updates.
+    session each worker sets the rate of its updates.
 
     Args:
       schedule: called with the number of updates that the model has had, from 0;

@@ -31,7 +31,7 @@ class SavedModelExporter(ReadyMade):
       path: the folder; an older model there is replaced when the new one is complete.
         None takes `params["saved_model_path"]`.
       model_fn: an Estimator's `model_fn`, if there is no Keras model. It is called
-        once in each export, with a graph of its own, on the thread of the loop.
+        once in each export, with a new graph, on the thread of the loop.
       serving_input_fn: returns a `ServingInputReceiver`; needed with `model_fn`. It is
         called once before it, on the same thread and graph.
       model_params: the `params` of `model_fn`.

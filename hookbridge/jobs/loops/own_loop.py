@@ -31,7 +31,7 @@ from hookbridge.jobs.loops import own_evaluation, own_logs
 
 
 class OwnLoop:
-    """Calls hooks and callbacks around the steps of a training loop of your own.
+    """Calls hooks and callbacks around the steps of your own training loop.
 
         with hb.loops.OwnLoop(guests, model=model, steps_per_epoch=100) as loop:
             for batch in data:
