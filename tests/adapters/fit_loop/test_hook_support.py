@@ -17,8 +17,17 @@ ONE_KERAS = True
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("mode", support.MODES)
-@pytest.mark.parametrize("strategy", support.STRATEGIES)
+@pytest.mark.parametrize(
+    ("strategy", "mode"),
+    [
+        # Each loop once, and the strategy in the one that trains.
+        pytest.param(strategy, mode, marks=pytest.mark.exhaustive)
+        if strategy != "default" and mode != "fit"
+        else (strategy, mode)
+        for strategy in support.STRATEGIES
+        for mode in support.MODES
+    ],
+)
 def test_carried(
     keras: Any, strategy: str, mode: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
