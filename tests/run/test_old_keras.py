@@ -119,9 +119,9 @@ def test_a_name_has_one_answer(version: str) -> None:
         place, last = table("keras-2.3")[module][name]
         outcome = resolve(f"{module}.{name}", target)
         assert outcome is not None and outcome.way_out
-        assert bool(outcome.living) == place.startswith("tf.")
-        if outcome.living:
-            assert resolve(outcome.living, target) is None, (name, outcome)
+        assert bool(outcome.replacement) == place.startswith("tf.")
+        if outcome.replacement:
+            assert resolve(outcome.replacement, target) is None, (name, outcome)
             newest = 2.15 if version == "2.15" else 3
             assert (outcome.code == "KERAS2_NAME") == (last >= newest)
 

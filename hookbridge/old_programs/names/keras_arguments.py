@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from hookbridge.old_programs.names.syntax import called_method, keywords
 from hookbridge.old_programs.names.target import table
 
-# Class -> its old arguments, and the name of each today; empty for one that is gone.
+# Class -> its old arguments, and the name of each today; empty for a removed one.
 OF_CLASSES: dict[str, dict[str, str]] = {
     name: row["today"]
     for row in table("names")["old arguments of keras"]

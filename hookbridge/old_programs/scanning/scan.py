@@ -6,9 +6,12 @@ import ast
 import os
 from collections.abc import Iterable, Iterator
 
-from hookbridge.old_programs.names.lost_in_libraries import lost_methods, lost_names
 from hookbridge.old_programs.names.old_keras import is_there
 from hookbridge.old_programs.names.outcome import Resolution
+from hookbridge.old_programs.names.removed_in_libraries import (
+    removed_methods,
+    removed_names,
+)
 from hookbridge.old_programs.names.resolution import is_of_no_version, resolve
 from hookbridge.old_programs.names.target import NEWEST, Target
 from hookbridge.old_programs.reading import old_callbacks
@@ -128,20 +131,20 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
 
 def _is_manual(outcome: Resolution) -> bool:
     """Return whether a person has to replace a name."""
-    return not outcome.living and CODES[outcome.code].verdict == "manual"
+    return not outcome.replacement and CODES[outcome.code].verdict == "manual"
 
 
 def _is_own_method(node: ast.expr | ast.stmt, place: Place) -> bool:
-    """Return whether a class of the program has a lost method of this name."""
+    """Return whether a class of the program has a removed method of this name."""
     method = getattr(node, "attr", "")
-    if not lost_methods(method):
+    if not removed_methods(method):
         return False
     return any(method in own_module.own_members for own_module in place.own.values())
 
 
 def _may_be_of_others(module: Module, node: ast.Attribute, name: str) -> bool:
-    """Return whether the object of a lost method may be one of a class that has it."""
-    row = lost_names().get(name)
+    """Return whether the object of a removed method may be of a class that has it."""
+    row = removed_names().get(name)
     if row is None or not row.is_of_others:
         return False
     return not module.arrays.has_array(node)

@@ -1,4 +1,4 @@
-"""What is gone, and a program that is run finds again.
+"""What was removed, and a program that is run finds again.
 
 Reading order: `asking` (what is written into a file of the program), `reading` (what
 answers), `lost_names` (of modules), `lost_methods` (of classes), `lost_arguments`,

@@ -1,4 +1,4 @@
-"""Arguments that functions of Python and libraries lost or refuse, and take again."""
+"""Arguments that functions no longer take or refuse, and take again."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ def makers() -> dict[str, _Maker]:
         found[name] = functools.partial(_loading, today=today)
     for name, make in lost_randomness.MAKERS.items():
         found[f"random.{name}"] = make
-    for name, lost in OF_FUNCTIONS.items():
-        renaming = functools.partial(_renaming, lost=lost)
+    for name, removed in OF_FUNCTIONS.items():
+        renaming = functools.partial(_renaming, removed=removed)
         found[name] = _both(renaming, found[name]) if name in found else renaming
     return found
 
@@ -120,18 +120,19 @@ def way_out(error: BaseException) -> str:
     )
 
 
-def _renaming(function: _Function, lost: dict[str, str]) -> _Function:
+def _renaming(function: _Function, removed: dict[str, str]) -> _Function:
     """Return the function, which takes arguments by their old names too."""
     try:
-        lost = {} if lost.keys() <= signature(function).parameters.keys() else lost
+        parameters = signature(function).parameters.keys()
+        removed = {} if removed.keys() <= parameters else removed
     except ValueError:  # it does not tell its arguments
         pass
 
     def taking(*args: Any, **named: Any) -> Any:
-        for old in lost.keys() & named.keys():
+        for old in removed.keys() & named.keys():
             value = named.pop(old)
-            if lost[old]:
-                named[lost[old]] = value
+            if removed[old]:
+                named[removed[old]] = value
         return function(*args, **named)
 
     return taking

@@ -1,4 +1,4 @@
-"""What the names and imports of a program's own files mean, lost ones among them.
+"""What the names and imports of a program's own files mean, removed ones among them.
 
 Other files keep their libraries as they are. `asking` writes the calls of these.
 """
@@ -14,7 +14,7 @@ import types
 from typing import Any
 
 from hookbridge.ground.patching import MISSING
-from hookbridge.old_programs.names import lost_in_libraries
+from hookbridge.old_programs.names import removed_in_libraries
 from hookbridge.old_programs.run.given_back import (
     lost_arguments,
     lost_methods,
@@ -28,7 +28,7 @@ class Reader:
     """Reads names as a file of the program means them, or one of an old library.
 
     Args:
-      takes_more: whether functions also take the arguments that they have lost.
+      takes_more: whether functions also take the arguments that they no longer take.
     """
 
     def __init__(self, takes_more: bool) -> None:
@@ -119,7 +119,7 @@ class Reader:
 def _was_there(dotted: str) -> bool:
     """Return whether a module's library is installed; Python always is."""
     root = dotted.partition(".")[0]
-    row = lost_in_libraries.lost_names().get(root)
+    row = removed_in_libraries.removed_names().get(root)
     if row is not None:
         return row.library == "Python"
     return importlib.util.find_spec(root) is not None
