@@ -326,8 +326,8 @@ def graph() -> Iterator[Any]:
 
 
 @pytest.fixture
-def said(caplog: pytest.LogCaptureFixture) -> Any:
-    """`said(text)` gives the records of absl's logger that contain the text."""
+def absl_records(caplog: pytest.LogCaptureFixture) -> Any:
+    """`absl_records(text)` gives the records of absl's logger that contain the text."""
     from absl import logging
 
     logging.get_absl_logger().addHandler(caplog.handler)

@@ -101,7 +101,7 @@ class _Asking(ast.NodeTransformer):
 
     def visit_match_case(self, node: ast.match_case) -> ast.AST:
         """Leave a pattern as it is: it has no calls."""
-        node.body = [self.visit(one) for one in node.body]
+        node.body = [self.visit(statement) for statement in node.body]
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
@@ -133,14 +133,14 @@ class _Asking(ast.NodeTransformer):
         if not any(_is_removed(alias.name) for alias in node.names):
             return node
         statements: list[ast.stmt] = []
-        for one in imports(node):
-            if _is_removed(one.full):
-                method = "module" if one.alias.asname else "root"
-                call = self._call(node, method, ast.Constant(one.full))
-                statements.append(_bind(one.bound, call))
+        for import_ in imports(node):
+            if _is_removed(import_.full):
+                method = "module" if import_.alias.asname else "root"
+                call = self._call(node, method, ast.Constant(import_.full))
+                statements.append(_bind(import_.bound, call))
             else:
-                statements.append(ast.Import([one.alias]))
-        return [ast.copy_location(one, node) for one in statements]
+                statements.append(ast.Import([import_.alias]))
+        return [ast.copy_location(statement, node) for statement in statements]
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.stmt]:
         """Each name becomes a statement, in order."""
@@ -148,23 +148,23 @@ class _Asking(ast.NodeTransformer):
             return node
         statements: list[ast.stmt] = []
         is_changed = False
-        for one in imports(node):
+        for import_ in imports(node):
             words: list[ast.expr] = [ast.Constant(node.module)]
-            if one.bound == "*" and node.module in _starred():
+            if import_.bound == "*" and node.module in _starred():
                 words.append(ast.Call(ast.Name("globals", ast.Load()), [], []))
                 words += map(ast.Constant, sorted(self._names.free))
                 statements.append(ast.Expr(self._call(node, "star", *words)))
-            elif _is_removed(node.module) or one.full in _imported():
-                words.append(ast.Constant(one.alias.name))
+            elif _is_removed(node.module) or import_.full in _imported():
+                words.append(ast.Constant(import_.alias.name))
                 call = self._call(node, "name", *words)
-                statements.append(_bind(one.bound, call))
+                statements.append(_bind(import_.bound, call))
             else:
-                statements.append(ast.ImportFrom(node.module, [one.alias], 0))
+                statements.append(ast.ImportFrom(node.module, [import_.alias], 0))
                 continue
             is_changed = True
         if not is_changed:
             return node
-        return [ast.copy_location(one, node) for one in statements]
+        return [ast.copy_location(statement, node) for statement in statements]
 
     def _call(self, node: ast.AST, method: str, *words: ast.expr) -> ast.Call:
         self.has_asked = True

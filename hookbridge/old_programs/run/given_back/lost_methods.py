@@ -82,11 +82,11 @@ def _by_name() -> dict[str, list[str]]:
     known = [
         n for n, row in rows if row.is_method and (row.replacement or row.is_given_back)
     ]
-    found: dict[str, list[str]] = {}
+    classes: dict[str, list[str]] = {}
     for full in {*known, *OURS}:
         kind, _, name = full.rpartition(".")
-        found.setdefault(name, []).append(kind)
-    return found
+        classes.setdefault(name, []).append(kind)
+    return classes
 
 
 def method(owner: Any, name: str) -> Any:

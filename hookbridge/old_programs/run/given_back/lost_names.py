@@ -166,11 +166,11 @@ def names() -> frozenset[str]:
 @functools.cache
 def modules() -> frozenset[str]:
     """Return the modules that have such names, and the modules above them."""
-    found: set[str] = set()
+    modules_above: set[str] = set()
     for name in names():
         while name := name.rpartition(".")[0]:
-            found.add(name)
-    return frozenset(found)
+            modules_above.add(name)
+    return frozenset(modules_above)
 
 
 def value(name: str) -> Any:
@@ -181,8 +181,8 @@ def value(name: str) -> Any:
     if name in _AGAIN:
         return _AGAIN[name]
     if name in _OURS:
-        ours = _OURS[name]
-        return ours() if ours is sctypes else ours
+        function = _OURS[name]
+        return function() if function is sctypes else function
     replacement = name_today(removed_names()[name].replacement)
     root = replacement.partition(".")[0]
     if hasattr(builtins, root):  # `str.maketrans`
@@ -206,8 +206,8 @@ class LostModule(types.ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         full = f"{self.__name__}.{name}"
-        if full in names() and (found := value(full)) is not MISSING:
-            return found
+        if full in names() and (given_back := value(full)) is not MISSING:
+            return given_back
         if full in modules():
             return module(full)
         raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
@@ -233,8 +233,8 @@ def module_or_value(name: str) -> Any:
 def method(name: str) -> Callable[..., Any]:
     """Return what does the same as a method that a class no longer has."""
     if name in _OURS:
-        ours: Callable[..., Any] = _OURS[name]
-        return ours
+        by_function: Callable[..., Any] = _OURS[name]
+        return by_function
     replacement = removed_names()[name].replacement.rpartition(".")[2]
 
     def forward(self: Any, *args: Any, **named: Any) -> Any:
@@ -245,6 +245,6 @@ def method(name: str) -> Callable[..., Any]:
 
 def name_today(name: str) -> str:
     """Return a name with its real root: `keras` is the program's, `tf` is short."""
-    root, dot, rest = name.partition(".")
+    root, dot, inside = name.partition(".")
     whole = {KERAS: keras2_package(), "tf": "tensorflow"}.get(root, root)
-    return f"{whole}{dot}{rest}"
+    return f"{whole}{dot}{inside}"

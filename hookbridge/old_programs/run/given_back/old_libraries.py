@@ -66,10 +66,10 @@ def _patterns() -> list[tuple[bytes, re.Pattern[bytes]]]:
     texts: dict[str, str] = {f"import {name}": r"\b" for name in below.pop("", ())}
     for module, names in below.items():
         some = rf"(?:{'|'.join(sorted(names))})\b"
-        last = module.rpartition(".")[2]
-        texts |= {f"{short}.": some for short in _SHORT.get(last, (last,))}
+        package = module.rpartition(".")[2]
+        texts |= {f"{short}.": some for short in _SHORT.get(package, (package,))}
         texts[f"from {module} import"] = rf"(?:[^#\n(]*\b|\s*\([^)]*\b){some}"
     return [
-        (start.encode(), re.compile(f"{re.escape(start)}{rest}".encode()))
-        for start, rest in texts.items()
+        (start.encode(), re.compile(f"{re.escape(start)}{following}".encode()))
+        for start, following in texts.items()
     ]

@@ -50,17 +50,17 @@ class Reader:
             return importlib.import_module(dotted)
         except ModuleNotFoundError as e:
             is_lost = f"{dotted}.".startswith(f"{e.name}.") and _was_there(dotted)
-            found = lost_names.module_or_value(dotted) if is_lost else MISSING
-            if found is MISSING:
+            given_back = lost_names.module_or_value(dotted) if is_lost else MISSING
+            if given_back is MISSING:
                 raise
-            return found
+            return given_back
 
     @not_converted
     def root(self, dotted: str) -> Any:
         """`import dotted`, which binds the first part."""
-        found = self.module(dotted)
+        imported = self.module(dotted)
         root = dotted.partition(".")[0]
-        return found if root == dotted else self.module(root)
+        return imported if root == dotted else self.module(root)
 
     @not_converted
     def name(self, dotted: str, name: str) -> Any:
@@ -90,20 +90,21 @@ class Reader:
                 space[name] = self.of(module, name)
 
     def _of_module(self, module: types.ModuleType, name: str) -> Any:
+        """Return a name of a module, also a removed one."""
         full = f"{module.__name__}.{name}"
         # Not `hasattr`: NumPy warns of some of these names.
         if name not in vars(module):
             if full in lost_names.names():
-                found = lost_names.value(full)
-                if found is not MISSING:
-                    return found
+                value = lost_names.value(full)
+                if value is not MISSING:
+                    return value
             elif full in lost_names.modules():
                 return self._module_below(module, name)
-        found = getattr(module, name)
+        value = getattr(module, name)
         is_changed = self._takes_more and full in lost_arguments.makers()
-        if is_changed and inspect.isroutine(found):
-            return lost_arguments.taking_more(full, found)
-        return found
+        if is_changed and inspect.isroutine(value):
+            return lost_arguments.taking_more(full, value)
+        return value
 
     def _module_below(self, module: types.ModuleType, name: str) -> Any:
         """Return a module in a package, an imported or a removed one."""
