@@ -77,6 +77,7 @@ class Audience:
             self._call(link, event, args)
 
     def _call(self, link: Link, event: str, args: Sequence[Any]) -> None:
+        """Call each callback's method, with the session's values in the model."""
         methods = self.calls[event]
         if methods:
             # An exception ends the delivery at once, as in `Model.fit`.

@@ -151,9 +151,8 @@ class Profile:
             step = run.host.step_maker.function
             if step is None:  # a run of a session, or a step of another process
                 return call(*args)
-            if not self._note_followed(
-                step
-            ):  # Keras's own step is not the bridge's work
+            # Keras's own step is not the bridge's work.
+            if not self._note_followed(step):
                 self._set(step, run=self._timed(step.run, "", ""))
             self._set(run, call=timed)
             return timed(*args)

@@ -28,8 +28,8 @@ ARGUMENTS = {
 }
 # Method -> the number of arguments without a name that it takes today.
 _PLACES = {"add_update": 1}
-# Function -> the arguments that it has lost, and the name of each today; empty for one
-# that is left out. The methods of other libraries may have such arguments.
+# Function -> the arguments that it no longer takes, and the name of each today; empty
+# for one that is left out. The methods of other libraries may have such arguments.
 OF_FUNCTIONS: dict[str, dict[str, str]] = {
     "json.load": {"encoding": ""},
     "json.loads": {"encoding": ""},

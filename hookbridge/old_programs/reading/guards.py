@@ -13,7 +13,7 @@ from hookbridge.old_programs.reading.import_statements import loaded
 # What is raised if a module or a name is missing.
 OF_IMPORTS = frozenset({"ImportError", "ModuleNotFoundError"})
 _NO_NAME = "AttributeError"
-IsDead: TypeAlias = Callable[[ast.AST], bool]
+IsRemoved: TypeAlias = Callable[[ast.AST], bool]
 # These catch that too, but most often stand around whole programs.
 _ALL = frozenset({"Exception", "BaseException"})
 # What has parts that may be left out.
@@ -39,7 +39,7 @@ def _named_errors(handler: ast.ExceptHandler) -> set[str]:
 
 
 def guarded(
-    nodes: Sequence[ast.AST], conditions: Conditions, is_dead: IsDead
+    nodes: Sequence[ast.AST], conditions: Conditions, is_removed: IsRemoved
 ) -> frozenset[int]:
     """Return the ids of nodes that do not run, or have another way in the program.
 
@@ -49,17 +49,17 @@ def guarded(
     for node in nodes:
         if type(node) not in _BLOCKS:
             continue
-        for part in _guarded_parts(node, conditions, is_dead):
+        for part in _guarded_parts(node, conditions, is_removed):
             ids.update(map(id, ast.walk(part)))
     return frozenset(ids)
 
 
 def _guarded_parts(
-    node: ast.AST, conditions: Conditions, is_dead: IsDead
+    node: ast.AST, conditions: Conditions, is_removed: IsRemoved
 ) -> Iterator[ast.AST]:
     """Yield the parts below a node that may be left out."""
     if isinstance(node, ast.Try):
-        yield from _read_try(node, is_dead)
+        yield from _read_try(node, is_removed)
     elif isinstance(node, ast.If | ast.IfExp):
         yield from _not_taken(node, conditions)
     elif isinstance(node, ast.BoolOp):
@@ -105,7 +105,7 @@ def _behind_the_end(
     return []
 
 
-def _read_try(node: ast.Try, is_dead: IsDead) -> Iterator[ast.AST]:
+def _read_try(node: ast.Try, is_removed: IsRemoved) -> Iterator[ast.AST]:
     """Yield the guarded statements of a `try`, and those of handlers that never run."""
     errors = OF_IMPORTS | {_NO_NAME}
     of_names = tries_names(node)
@@ -116,7 +116,7 @@ def _read_try(node: ast.Try, is_dead: IsDead) -> Iterator[ast.AST]:
         if of_names or (has_import and _imports(statement))
     ]
     yield from parts
-    if parts and not any(map(is_dead, parts)):
+    if parts and not any(map(is_removed, parts)):
         # What was tried is there, so that the other way is never taken.
         for handler in node.handlers:
             if _catches_only(handler, errors) or len(parts) == len(node.body):

@@ -39,11 +39,11 @@ def of_name(name: str, line: int) -> Iterator[_Sign]:
 
 def of_call(call: ast.Call, function: str) -> Iterator[_Sign]:
     """Yield what the arguments of a call show."""
-    given = keywords(call).keys()
-    if "keras" not in function and given.isdisjoint(_TELLING):
+    argument_names = keywords(call).keys()
+    if "keras" not in function and argument_names.isdisjoint(_TELLING):
         return
     if "keras." in function and ".optimizers." in function:
-        for name in sorted(given & keras_arguments.OF_OLD_OPTIMIZERS):
+        for name in sorted(argument_names & keras_arguments.OF_OLD_OPTIMIZERS):
             yield "keras2", f"{function}({name}=)", call.lineno
             yield "keras_argument", function, call.lineno
     if keras_arguments.is_of_keras1(call, function):

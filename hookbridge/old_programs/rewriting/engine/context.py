@@ -82,7 +82,11 @@ class Context:
         names = self.module.names
         for name in names.aliases:
             outcome = resolve(self.meant(canonical(names.bound[name])), self.target)
-            if outcome is not None and outcome.living and outcome.code in self.codes:
+            if (
+                outcome is not None
+                and outcome.replacement
+                and outcome.code in self.codes
+            ):
                 self.kept.add(name)
 
     def meant(self, name: str) -> str:
@@ -106,13 +110,13 @@ class Context:
             return None
         if outcome.code == "KERAS_PRIVATE":
             # In a file of TensorFlow 1 the public Keras is that of v1.
-            return outcome._replace(living=self.meant(outcome.living))
+            return outcome._replace(replacement=self.meant(outcome.replacement))
         is_there = old_keras.is_there(name, self.target)
         if is_there and not self.place.has_keras2_of(self.target):
             return None
         if outcome.code in old_keras.CODES:
-            replacement = old_keras.in_file(outcome.living, self.place.targets_tf1)
-            return outcome._replace(living=replacement)
+            replacement = old_keras.in_file(outcome.replacement, self.place.targets_tf1)
+            return outcome._replace(replacement=replacement)
         return outcome
 
     def may_go(self, one: Import) -> bool:
@@ -132,7 +136,9 @@ class Context:
         """Return whether a node is a part of a longer name."""
         return isinstance(self.parents.get(node), ast.Attribute)
 
-    def living(self, node: ast.Attribute | ast.Name | ast.Call) -> Resolution | None:
+    def replacement(
+        self, node: ast.Attribute | ast.Name | ast.Call
+    ) -> Resolution | None:
         """Return what becomes of an outermost dotted name, if a rename is enough."""
         root = root_of(node)
         is_kept = isinstance(root, ast.Name) and root.id in self.kept
@@ -148,7 +154,7 @@ class Context:
         ):
             return None
         outcome = self.resolve(name)
-        return outcome if outcome is not None and outcome.living else None
+        return outcome if outcome is not None and outcome.replacement else None
 
     def is_found(self, node: ast.expr, code: str) -> bool:
         """Return whether there is a finding with this code at the place of a node."""
