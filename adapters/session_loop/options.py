@@ -172,12 +172,9 @@ def _check_logs(logs: Mapping[str, Any]) -> None:
 def _check_frequency(value: object) -> None:
     """Refuse a `validation_freq` that Keras would not take."""
     if isinstance(value, Collection) and not isinstance(value, (str, bytes)):
-        for epoch in value:
-            if optional_count("validation_freq", epoch) is None:
-                break
-        else:
-            if len(value):
-                return
+        counts = (optional_count("validation_freq", epoch) for epoch in value)
+        if len(value) and all(count is not None for count in counts):
+            return
         raise errors.InvalidArgumentError(
             f"Received `validation_freq={shown(value)}`; expected at least one epoch "
             "that ends with the validation, counted from 1."
