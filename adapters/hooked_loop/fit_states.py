@@ -313,7 +313,7 @@ class FitStates(
         return self._epoch.document(step, means) | rate
 
     def _end_early(self, *, in_epoch: bool, epochs_left: bool) -> None:
-        """Settle state and checkpoint if what comes is none of a longer run."""
+        """Settle all if an uninterrupted run has none of the later events."""
         run = self._run
         if self._saves.is_frozen or run is None or not run.has_begun or run.is_over:
             return

@@ -140,8 +140,8 @@ def _elements(hook: Hook) -> Iterator[tuple[str, Any, Any]]:
             elif type(item).__name__ == "KerasTensor":
                 yield attribute, item, None
             elif not isinstance(item, (str, bytes, int, float, type(None))):
-                graphs = [_graph_of(part) for part in _fetched_parts(item)]
-                graph = next((each for each in graphs if each is not None), None)
+                graphs = map(_graph_of, _fetched_parts(item))
+                graph = next((g for g in graphs if g is not None), None)
                 if graph is not None:
                     yield attribute, item, graph
 

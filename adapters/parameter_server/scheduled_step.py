@@ -174,7 +174,7 @@ def _packed(
 
     def step(*everything: Any) -> Any:
         feeds, args = everything[:num_feeds], everything[num_feeds:]
-        tap.feed({key: feeds[place] for key, place in places.items()})
+        tap.feed({key: feeds[index] for key, index in places.items()})
         return layout.pack(split(inner(*args)))
 
     return compiled(step)

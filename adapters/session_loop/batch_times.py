@@ -84,11 +84,11 @@ def are_measured(callbacks: Collection[Any], flavours: Collection[Flavour]) -> b
     """
     if "keras2" not in flavours and (flavours or compat.is_keras3(tf.keras)):
         return False
-    own: set[str] = set()
+    of_keras: set[str] = set()
     for keras in compat.keras_flavours():
         if not compat.is_keras3(keras):
-            own |= vars(sys.modules[keras.callbacks.Callback.__module__]).keys()
-    return any(type(callback).__name__ not in own for callback in callbacks)
+            of_keras |= vars(sys.modules[keras.callbacks.Callback.__module__]).keys()
+    return any(type(callback).__name__ not in of_keras for callback in callbacks)
 
 
 def _events(mode: str) -> tuple[str, str]:

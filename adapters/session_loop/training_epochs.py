@@ -38,7 +38,7 @@ class TrainingEpochs:
         self._rates = rates
         self._deliver = deliver
         self._validate = validate
-        # A context of events that change no state of callbacks and no variable.
+        # A context in which events are delivered and their effects undone.
         self._without_effect = without_effect
         self._values = values
         # What callbacks have of the model beside the session; None before the first.

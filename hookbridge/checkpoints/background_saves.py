@@ -32,7 +32,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
 
     A step in which a `CheckpointSaverHook` saves waits until the files are there. Here
     it waits until the values are copied. Files, steps, names and the states of
-    callbacks beside the checkpoints are the same, in a session and in `fit`:
+    callbacks with the checkpoints are the same, in a session and in `fit`:
 
     - A checkpoint is written when callbacks have had all events of its step, once, with
       what they have set. If an error ends the loop before, it is written as it is then.
@@ -49,29 +49,29 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
     A process that is killed loses the checkpoint whose files are being written; the one
     before it is whole, with its state.
 
-    The memory holds the values twice, from the first save to the end: the copies of the
-    next save go where those of the last one were.
+    The memory holds the values twice, from the first save to the end: the next save
+    reuses the memory of the last one.
 
     Give it in the place of a `CheckpointSaverHook`. A `MonitoredTrainingSession` makes
-    one of its own, unless `save_checkpoint_steps` and `save_checkpoint_secs` are None.
+    another one, unless `save_checkpoint_steps` and `save_checkpoint_secs` are None.
 
     Args:
       checkpoint_dir: the folder of the checkpoints.
       save_secs: seconds between two saves; this or `save_steps` has to be given.
       save_steps: steps between two saves.
-      saver: a `tf.compat.v1.train.Saver`; by default that of the graph.
+      saver: a `tf.compat.v1.train.Saver`; by default the graph's.
       checkpoint_basename: what the names of the files begin with.
-      scaffold: a `Scaffold`, for its saver; not beside `saver`.
+      scaffold: a `Scaffold`, for its saver; not together with `saver`.
       listeners: each a `CheckpointSaverListener`, whose methods are called once for
         each save, on the thread of the loop.
       save_graph_def: whether `graph.pbtxt` and a `.meta` file are written too.
 
     Raises:
-      hookbridge.errors.InvalidArgumentError: `checkpoint_dir` is no path,
-        `save_steps` or `save_secs` is no number above 0, or another argument is not
+      hookbridge.errors.InvalidArgumentError: `checkpoint_dir` is not a path,
+        `save_steps` or `save_secs` is not a number above 0, or another argument is not
         what it says.
-      ValueError: as `CheckpointSaverHook`, for `save_secs` beside `save_steps` and for
-        `saver` beside `scaffold`.
+      ValueError: as `CheckpointSaverHook`, for `save_secs` with `save_steps` and for
+        `saver` with `scaffold`.
       hookbridge.errors.RefusedError: in `after_create_session`, where parameter servers
         hold the values: they write them themselves.
     """

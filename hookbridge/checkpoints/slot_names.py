@@ -33,10 +33,10 @@ def slot_name(name: str, weights: Iterable[str]) -> SlotName | None:
     """Find the weight whose name is in that of a slot; None if none is."""
     flat = _flat(name)
     for weight in sorted(weights, key=len, reverse=True):
-        found = re.search(rf"(?<=_){re.escape(_flat(weight))}(?=_|$)", flat)
-        if found is not None:
-            before = without_numbers(flat[: found.start()])
-            return SlotName(before, weight, flat[found.end() :])
+        match = re.search(rf"(?<=_){re.escape(_flat(weight))}(?=_|$)", flat)
+        if match is not None:
+            before = without_numbers(flat[: match.start()])
+            return SlotName(before, weight, flat[match.end() :])
     return None
 
 

@@ -47,7 +47,7 @@ def _check(kind: str, name: str, choices: Sequence[str]) -> None:
 
 
 def _headings(lines: Sequence[str]) -> Iterator[int]:
-    """Yield the lines that are headings; a comment in a code block is no heading."""
+    """Yield the lines that are headings; comments in code are not."""
     is_code = False
     for index, line in enumerate(lines):
         is_code ^= line.startswith("```")

@@ -83,7 +83,7 @@ def _below(path: str, name: str) -> Any:
     dotted = f"tf.contrib.{full}"
     was_there = had_in_tf1(dotted)
     # What the sources of an area have besides is none of `tf.contrib`.
-    value = find(full) if was_there or contrib_names.lives(dotted) else None
+    value = find(full) if was_there or contrib_names.is_available(dotted) else None
     if value is not None:
         return value
     if was_there:

@@ -93,7 +93,7 @@ def shown(value: object) -> str:
 
 
 def why_no_file(path: str | os.PathLike[str]) -> str:
-    """Why a path that is no file cannot be read: the end of "which ..."."""
+    """Why a path that is not a file cannot be read: the end of "which ..."."""
     if os.path.isdir(path):
         return "is a folder"
     return "is not a regular file" if os.path.exists(path) else "does not exist"

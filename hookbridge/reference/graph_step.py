@@ -85,7 +85,7 @@ class GraphStep:
     def fetches(self, run_context: Any) -> dict[str, Any] | None:
         """Return the fetches beside those of a run.
 
-        None if the run is no training step.
+        None if the run is not a training step.
         """
         if self._steps is None:
             counter = collected.global_step(self._graph)

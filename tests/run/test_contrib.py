@@ -121,7 +121,7 @@ def test_every_name_of_1_15_lives_or_is_told_to_be_gone(
                 for name in names:
                     full = ".".join(part for part in (top, module, name) if part)
                     found = resolve(full, target)
-                    is_gone = found is not None and not found.living
+                    is_gone = found is not None and not found.replacement
                     # The list of living names of tf.contrib is that of the newest.
                     assert (full in dead) is is_gone or (IS_215 and is_gone), full
                     if full in dead and kind == "contrib" and found is not None:
@@ -378,7 +378,9 @@ def test_what_files_of_contrib_had_is_found_in_the_files_of_tf_slim() -> None:
             value = getattr(value, part)
         for name in [each for each in vars(module) if each.startswith(names)]:
             found = resolve(f"tf.contrib.{file}.{name}", Target("2.21"))
-            assert found is not None and found.living == f"{module.__name__}.{name}"
+            assert (
+                found is not None and found.replacement == f"{module.__name__}.{name}"
+            )
             assert getattr(value, name) is vars(module)[name]
 
 

@@ -364,7 +364,7 @@ def test_every_name_of_the_table_is_listed() -> None:
     known = {*contrib_names.AREAS, *table("public-1.15")["contrib"]}
     assert contrib_names.names().keys() <= known
     for name in contrib_names.NAMES:
-        assert contrib_names.lives(f"tf.contrib.{name}"), name
+        assert contrib_names.is_available(f"tf.contrib.{name}"), name
 
 
 @pytest.mark.parametrize(

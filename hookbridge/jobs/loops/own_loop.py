@@ -31,7 +31,7 @@ from hookbridge.jobs.loops import own_evaluation, own_logs
 
 
 class OwnLoop:
-    """Calls hooks and callbacks around the steps of a training loop of your own.
+    """Calls hooks and callbacks around the steps of your own training loop.
 
         with hb.loops.OwnLoop(guests, model=model, steps_per_epoch=100) as loop:
             for batch in data:
@@ -62,7 +62,7 @@ class OwnLoop:
       history: `{name: [value of each epoch]}`, as `fit` returns it.
 
     Raises:
-      errors.InvalidArgumentError: the model is no Keras model, or a number is bad.
+      errors.InvalidArgumentError: the model is not a Keras model, or a number is bad.
       errors.NotAGuestError: an item is neither a hook nor a callback.
       errors.RefusedError: a guest or the model cannot be in such a loop.
     """
@@ -340,7 +340,7 @@ class _BatchCounter:
 
 
 def _check_model(model: KerasModel) -> None:
-    """Refuse what is no model, and models whose loop cannot be the user's own."""
+    """Refuse what is not a model, and models whose loop cannot be the user's own."""
     if keras_of(model) is None:
         raise errors.InvalidArgumentError(
             f"model must be a Keras model, whose variables hooks and callbacks see; "

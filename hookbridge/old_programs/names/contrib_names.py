@@ -1,13 +1,14 @@
-"""Where each name of `tf.contrib` is found today, and which names live.
+"""Where each name of `tf.contrib` is found today, and which names are available.
 
-A name *lives* if something today can replace it; its *source* says where that is.
+A name is *available* if something today can replace it; its *source* says where that
+is.
 
 A source begins with `tf` (TensorFlow's public names), `tf_slim`, `tensorboard`,
 `estimator` (what `tf.compat.v1.estimator` had), `private` (a row of
 `hookbridge.ground.compat`) or `ours` (a module of the room `hookbridge/contrib/areas`).
 TensorFlow is not imported here.
 
-The sources are in data/names.json. The list of living names beside it is written by
+The sources are in data/names.json. The list of available names beside it is written by
 tests/run/write_living_names.py from them and the names that TensorFlow 1.15 had.
 """
 
@@ -87,7 +88,7 @@ def areas_above(path: str) -> bool:
 
 
 def names() -> dict[str, list[str]]:
-    """Area -> the names in it that live."""
+    """Area -> the names in it that are available."""
     listed: dict[str, list[str]] = table("contrib-1.15")
     return listed
 
@@ -99,8 +100,8 @@ def listed(path: str) -> list[str]:
     return sorted({*names().get(path, ()), *(a.partition(".")[0] for a in below)})
 
 
-def lives(name: str) -> bool:
-    """Return whether a name such as `tf.contrib.slim.conv2d` lives."""
+def is_available(name: str) -> bool:
+    """Return whether a name such as `tf.contrib.slim.conv2d` is available."""
     path = name.removeprefix("tf.contrib").lstrip(".")
     if areas_above(path):
         return True

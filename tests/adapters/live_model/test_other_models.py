@@ -23,7 +23,7 @@ FILES = {
 
 
 def test_another_model_gets_the_optimizer_and_is_saved(
-    keras: Any, subtests: pytest.Subtests, tmp_path: Any, said: Any
+    keras: Any, subtests: pytest.Subtests, tmp_path: Any, absl_records: Any
 ) -> None:
     """As an `AltModelCheckpoint` does by default."""
     is_keras2 = str(keras.__version__).startswith("2")
@@ -41,7 +41,7 @@ def test_another_model_gets_the_optimizer_and_is_saved(
     callback = type("Alt", (keras.callbacks.Callback,), {"on_epoch_end": give})()
     in_small_session(callback, steps=2)
     assert steps == [1, 2]
-    assert len(said("has no slots of the optimizer")) == 1
+    assert len(absl_records("has no slots of the optimizer")) == 1
     for name, method in files.items():
         with subtests.test(f"{name} again"):
             if method == "save":

@@ -41,7 +41,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", [*CASES, "a class of Keras", "only the end"])
 def test_a_session_warns_where_fit_does(
-    case: str, keras: Any, monkeypatch: pytest.MonkeyPatch, said: Any
+    case: str, keras: Any, monkeypatch: pytest.MonkeyPatch, absl_records: Any
 ) -> None:
     begin, batch, end, events = CASES.get(case, CASES["slow end"])
     clock = Clock()
@@ -58,7 +58,7 @@ def test_a_session_warns_where_fit_does(
         return [hook_of(after_run=clock.passing(batch)), callback]
 
     def messages() -> list[str]:
-        return [record.getMessage() for record in said("Callback method `")]
+        return [record.getMessage() for record in absl_records("Callback method `")]
 
     native = [*hb.as_callbacks(guests())]
     fit(keras, native, epochs=3, validate=False)
