@@ -146,8 +146,8 @@ class Replay:
             raise errors.CheckpointMismatchError(
                 f"The recording has no weight that fits `{name}` of the model by its "
                 f'name or shape. Name it: `names={{"{recorded}": "{name}"}}`, or '
-                "accept it with `must_restore_weights=False`. Recorded weights without a "
-                f"partner: {', '.join(matching.unmatched) or 'none'}."
+                "accept it with `must_restore_weights=False`. Recorded weights "
+                f"without a partner: {', '.join(matching.unmatched) or 'none'}."
             )
         return matching
 
