@@ -18,7 +18,7 @@
 # DEMO_FLAGS="--epochs=3" and PYTEST_FLAGS="tests/adapters -x" are passed on;
 # PYTHON_215 and PYTHON_NEWEST name the Pythons to use instead of the ones found.
 
-.PHONY: help demo test test-newest test-215 test-all test-fast test-versions proof fuzz lint docs reference notebooks release clean
+.PHONY: help demo environments test test-newest test-215 test-all test-fast test-versions proof fuzz lint docs reference notebooks release packages try-newest try-215 clean
 .DEFAULT_GOAL := help
 
 DEMO := .venv/demo
@@ -43,6 +43,8 @@ PYTHON_NEWEST := $(shell .ci/find_python.sh 3.13 3.12 3.11 3.10 3.14 2>/dev/null
 endif
 
 export TF_CPP_MIN_LOG_LEVEL := 3
+# Python compiles the modules that it imports. pip would compile all of TensorFlow's.
+export PIP_NO_COMPILE := 1
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -106,13 +108,19 @@ test-fast: $(NEWEST)/.installed
 test-versions: $(NEWEST)/.installed
 	$(NEWEST)/bin/python .ci/versions.py $(VERSIONS_FLAGS)
 
-# Each wheel goes into an environment that has nothing else.
-release: $(NEWEST)/.installed
+release: packages try-newest $(if $(PYTHON_215),try-215)
+
+packages: $(NEWEST)/.installed
 	rm -rf build/lib dist
 	$(NEWEST)/bin/python -m build --no-isolation --outdir dist .
 	$(NEWEST)/bin/twine check --strict dist/*
+
+try-newest: packages
 	.ci/try_wheel.sh "$(PYTHON_NEWEST)" tensorflow
-	$(if $(PYTHON_215),.ci/try_wheel.sh "$(PYTHON_215)" tensorflow==2.15.1)
+
+# The wheel goes into an empty environment, which sees the packages of another one.
+try-215: packages $(TF215)/.installed
+	.ci/try_wheel.sh "$(PYTHON_215)" tensorflow==2.15.1 $(TF215)
 
 # What the demo needs and no more; pip shows how far it is.
 $(DEMO)/.installed: $(PACKAGING)
@@ -152,6 +160,8 @@ $(TF215)/.installed: $(PACKAGING)
 	$(TF215)/bin/python -m pip install $(PIP_FLAGS) --editable \
 	    ".[test,contrib]" "tensorflow==2.15.1"
 	@touch $@
+
+environments: $(NEWEST)/.installed $(DOCS)/.installed $(if $(PYTHON_215),$(TF215)/.installed)
 
 clean:
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

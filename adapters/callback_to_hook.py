@@ -55,7 +55,7 @@ class CallbackToHook(
       role: which processes of a cluster call the guest, see `hookbridge.set_role`.
 
     Raises:
-      errors.NotAGuestError: `callback` is no callback.
+      errors.NotAGuestError: `callback` is not a callback.
       errors.RefusedError: it cannot run in a session loop.
       errors.EpochsUndefinedError: it needs epochs and `steps_per_epoch` is missing.
       errors.InvalidArgumentError: an option has a bad value.

@@ -81,7 +81,7 @@ def as_hooks(
       validation_freq: as in `Model.fit`: every how many epochs `validation` is called,
         or at the ends of which epochs, counted from 1.
       learning_rate: the tensor, variable or name that `optimizer.learning_rate`
-        stands for; found through the optimizer's update ops when None.
+        reads; found through the optimizer's update ops when None.
       params: further entries of `callback.params`. `verbose` is 0 unless given, or 1
         for a `ProgbarLogger`.
       missing_metric: what to do about a callback that monitors what the loop does not
@@ -142,6 +142,7 @@ def _as_hook(guest: Guest, group: CallbackGroup) -> Any:
         return callback_to_hook.CallbackToHook(guest, group=group)
     if not roles.runs_here(guest.role):
         return skipped.SkippedHook(guest, guest.role)
+    written.check_files(guest, [*group.beside])
     on_runs = group.config.hooks_on == "runs"
     return guest.item if on_runs else HookOnSteps(guest)
 
@@ -169,7 +170,7 @@ def as_callbacks(items: object, *, max_lag: int | None = None) -> list[Any]:
     holds: each process that calls `fit` calls all its callbacks. If Keras 2 is
     imported too, a Keras 3 callback is wrapped so that Keras 2 can call it.
 
-    The state of the callbacks is saved beside each checkpoint of a
+    The state of the callbacks is saved with each checkpoint of a
     `CheckpointSaverHook` in the same `fit`, as in a session loop. If
     `hb.checkpoints.restore` has restored a model from that hook's directory, the next
     `fit` of the model goes on with this state.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hookbridge.ground.docs_pages import pointer
+from hookbridge.docs_pages import pointer
 
 
 class HookBridgeError(Exception):
@@ -56,7 +56,7 @@ class RunArgumentsError(HookBridgeError, ValueError, TypeError, AttributeError):
     """Raised when a hook fetches or feeds what its session does not take.
 
     The message begins as that of the `ValueError` or `TypeError` of a TF session, or of
-    its `AttributeError` for what is no `SessionRunArgs`.
+    its `AttributeError` for what is not a `SessionRunArgs`.
     """
 
 

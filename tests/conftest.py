@@ -7,6 +7,8 @@ import os
 # Set before any import of TensorFlow: its start-up lines would hide failures.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
+# Its pass over each graph takes longer than the steps of tests.
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
 import datetime
 import gc
@@ -73,6 +75,17 @@ ON_TF215 = (
     "test_private_names.py",
     "test_patching.py",
 )
+# Of these `make test` runs every case on TF 2.15, of others the first one of a test.
+WHOLE_ON_TF215 = (
+    "adapters/session_loop/test_fit_scenarios.py",
+    "adapters/session_state/",
+    "differential/",
+    "traces/",
+    "test_conformance.py",
+    "test_private_attributes.py",
+    "test_private_frames.py",
+    "test_private_names.py",
+)
 
 
 def is_worker(config: pytest.Config) -> bool:
@@ -111,7 +124,8 @@ def pytest_collection_modifyitems(
     """Leaves out what the tier does not run.
 
     On TF 2.15, `--all` is needed for folders not in `ON_TF215`, unless a test is marked
-    `both_tensorflows`. Tests marked `exhaustive` need `--all` everywhere.
+    `both_tensorflows`, and for other cases of a test than its first one. Tests marked
+    `exhaustive` need `--all` everywhere.
 
     A file with `ONE_KERAS = True`, where it plays no part which Keras a guest is of,
     runs with the first one only. One with `ONE_TENSORFLOW = True`, where TensorFlow
@@ -119,6 +133,7 @@ def pytest_collection_modifyitems(
     marked `one_tensorflow`: another one of its kind runs on TF 2.15 too.
     """
     is_fast = config.getoption("--fast")
+    firsts: dict[str, str] = {}
 
     def is_left_out(item: pytest.Item) -> bool:
         is_all = config.getoption("--all") or (
@@ -133,6 +148,10 @@ def pytest_collection_modifyitems(
             or item.get_closest_marker("one_tensorflow") is not None
         ):
             return True
+        test = item.nodeid.partition("[")[0]
+        is_first = firsts.setdefault(test, item.nodeid) == item.nodeid
+        if len(FLAVOURS) == 1 and not is_all and not is_first and _is_sampled(item):
+            return True
         case = getattr(item, "callspec", None)
         values = [] if case is None else case.params.values()
         names = {value for value in values if isinstance(value, str)}
@@ -140,9 +159,9 @@ def pytest_collection_modifyitems(
             return bool(is_fast or _of_module(item, "ONE_KERAS"))
         return bool(is_fast and item.get_closest_marker("slow") is not None)
 
-    left_out = [item for item in items if is_left_out(item)]
-    items[:] = [item for item in items if not is_left_out(item)]
-    config.hook.pytest_deselected(items=left_out)
+    left_out = {item for item in items if is_left_out(item)}
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=list(left_out))
 
 
 def _is_of_today(item: pytest.Item) -> bool:
@@ -158,6 +177,13 @@ def _is_for_tf215(item: pytest.Item) -> bool:
         return True
     path = item.path.relative_to(ROOT / "tests").as_posix()
     return path.startswith(ON_TF215)
+
+
+def _is_sampled(item: pytest.Item) -> bool:
+    """Whether TF 2.15 runs the first case of the test only."""
+    path = item.path.relative_to(ROOT / "tests").as_posix()
+    marked = item.get_closest_marker("both_tensorflows") is not None
+    return not marked and not path.startswith(WHOLE_ON_TF215)
 
 
 def _of_module(item: pytest.Item, name: str) -> Any:
@@ -194,6 +220,8 @@ def _prepared_tensorflow(request: pytest.FixtureRequest) -> Iterator[None]:
 
     Tests in which TensorFlow plays no part run without it. Each trace of a replica
     would wait for a second, and `clear_session` throw away the kernels of eager ops.
+    Graphs of a few steps are optimized in `make test-all` and in processes that tests
+    start.
     """
     if not _needs_tensorflow(request.session.items):
         yield
@@ -206,6 +234,10 @@ def _prepared_tensorflow(request: pytest.FixtureRequest) -> Iterator[None]:
         cpu, [tf.config.LogicalDeviceConfiguration()] * 2
     )
     look_often()
+    if not (
+        request.config.getoption("--all") or request.config.getoption("--of-today")
+    ):
+        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     context: Any = importlib.import_module("tensorflow.python.eager.context")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(context.Context, "clear_kernel_cache", lambda self: None)
@@ -294,8 +326,8 @@ def graph() -> Iterator[Any]:
 
 
 @pytest.fixture
-def said(caplog: pytest.LogCaptureFixture) -> Any:
-    """`said(text)` gives the records of absl's logger that contain the text."""
+def absl_records(caplog: pytest.LogCaptureFixture) -> Any:
+    """`absl_records(text)` gives the records of absl's logger that contain the text."""
     from absl import logging
 
     logging.get_absl_logger().addHandler(caplog.handler)

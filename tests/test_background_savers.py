@@ -127,7 +127,7 @@ def test_the_run_after_an_error_reads_what_the_thread_still_wrote(
 
 
 def test_an_error_of_the_thread_is_told_though_the_loop_has_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Any
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, absl_records: Any
 ) -> None:
     write, raised = saved.write, threading.Event()
 
@@ -142,4 +142,4 @@ def test_an_error_of_the_thread_is_told_though_the_loop_has_ended(
         hooks = [hook_in_graph(MAKES[1], tmp_path, {})]
         train(hooks, fails_at=4, before_failing=raised.set)
     wait_for_writes()
-    assert len(said("could not be written: the disk is full")) == 1
+    assert len(absl_records("could not be written: the disk is full")) == 1

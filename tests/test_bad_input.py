@@ -193,6 +193,9 @@ CALLS: dict[str, Callable[[Path], Any]] = {
     r"weights in which 'w' is of shape \[1\]; it was": recording_step(
         weights={"w": [0.0]}
     ),
+    "checkpoint_basename='a/b'; expected a name without a folder": saver_hook(
+        checkpoint_basename="a/b"
+    ),
     **{
         f"Received `{name}={value!r}`.*; expected": call(
             hb.checkpoints.BackgroundSaverHook,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import hook_hosts as hosts
+import hook_loops
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -43,7 +43,7 @@ OPTIMIZERS: dict[str, tuple[Any, Any]] = {
 def train_v1(kind: str, directory: str, steps: int) -> dict[str, Any]:
     """Trains (further) in a v1 graph; returns the weights."""
     with tf.Graph().as_default():
-        data = tf.data.Dataset.from_tensor_slices((hosts.X, hosts.Y))
+        data = tf.data.Dataset.from_tensor_slices((hook_loops.X, hook_loops.Y))
         x, y = v1.data.make_one_shot_iterator(data.batch(32).repeat()).get_next()
         v1.train.create_global_step()
         spec = model_fn(x, y, "train", {"kind": kind})
@@ -73,7 +73,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Training:
 
 
 def keras_model(keras: Any, kind: str) -> Any:
-    model = hosts.keras_model(keras)
+    model = hook_loops.keras_model(keras)
     model.compile(
         OPTIMIZERS[kind][1](keras.optimizers),
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),
@@ -97,7 +97,9 @@ def test_training_goes_on_in_keras_as_it_would_in_the_graph(
     # v1's RMSProp always stores a momentum; Keras stores one only if it uses momentum.
     assert all(name.endswith("/RMSProp_1") for name in report.unused)
     # If the slots were restored too, the next steps give the same weights.
-    model.fit(hosts.X, hosts.Y, batch_size=32, epochs=4, verbose=0, shuffle=False)
+    model.fit(
+        hook_loops.X, hook_loops.Y, batch_size=32, epochs=4, verbose=0, shuffle=False
+    )
     for found, value in zip(model.get_weights(), later.values(), strict=True):
         np.testing.assert_allclose(found, value, rtol=2e-3, atol=2e-4)
 
@@ -220,12 +222,16 @@ def model_fn(features: Any, labels: Any, mode: str, params: Mapping[str, Any]) -
 
 
 def input_fn() -> Any:
-    return tf.data.Dataset.from_tensor_slices((hosts.X, hosts.Y)).batch(8).repeat()
+    return (
+        tf.data.Dataset.from_tensor_slices((hook_loops.X, hook_loops.Y))
+        .batch(8)
+        .repeat()
+    )
 
 
 def logits_of(estimator: Any) -> Any:
     found = estimator.predict(
-        lambda: tf.data.Dataset.from_tensor_slices(hosts.X).batch(8)
+        lambda: tf.data.Dataset.from_tensor_slices(hook_loops.X).batch(8)
     )
     return np.stack([row["logits"] for row in found])
 
@@ -239,7 +245,10 @@ def test_an_estimators_checkpoint_restores_into_keras(
     report = hb.checkpoints.restore(model, estimator.latest_checkpoint())
     assert not report.kept or all("learning_rate" in name for name in report.kept)
     np.testing.assert_allclose(
-        model.predict(hosts.X, verbose=0), logits_of(estimator), rtol=1e-4, atol=1e-5
+        model.predict(hook_loops.X, verbose=0),
+        logits_of(estimator),
+        rtol=1e-4,
+        atol=1e-5,
     )
 
 
@@ -249,7 +258,7 @@ def test_an_estimator_starts_from_a_checkpoint_of_fit(
 ) -> None:
     model = keras_model(keras, "adam")
     saver = v1.train.CheckpointSaverHook(str(tmp_path / "fit"), save_steps=100)
-    hosts.in_fit(keras, [saver], model=model)
+    hook_loops.in_fit(keras, [saver], model=model)
     estimator = hb.estimator.Estimator(
         model_fn,
         str(tmp_path / "estimator"),
@@ -258,7 +267,10 @@ def test_an_estimator_starts_from_a_checkpoint_of_fit(
     )
     estimator.train(input_fn, steps=1)
     np.testing.assert_allclose(
-        logits_of(estimator), model.predict(hosts.X, verbose=0), rtol=1e-4, atol=1e-5
+        logits_of(estimator),
+        model.predict(hook_loops.X, verbose=0),
+        rtol=1e-4,
+        atol=1e-5,
     )
     reader = tf.train.load_checkpoint(str(tmp_path / "estimator"))
     assert reader.get_tensor("global_step") == 1
@@ -307,7 +319,7 @@ def test_optimizers_that_only_the_train_step_knows_are_saved_too(
             super().__init__()
             self.parts = [keras.layers.Dense(1), keras.layers.Dense(1)]
             self.first, self.second = (keras.optimizers.Adam(0.1) for _ in "ab")
-            self(hosts.X[:1])
+            self(hook_loops.X[:1])
             for optimizer, part in zip(self.each, self.parts, strict=True):
                 optimizer.build(part.trainable_variables)
 
@@ -334,7 +346,7 @@ def test_optimizers_that_only_the_train_step_knows_are_saved_too(
     model = Gan()
     model.compile()
     saver = v1.train.CheckpointSaverHook(str(tmp_path), save_steps=100)
-    model.fit(hosts.X, hosts.Y, verbose=0, callbacks=hb.as_callbacks([saver]))
+    model.fit(hook_loops.X, hook_loops.Y, verbose=0, callbacks=hb.as_callbacks([saver]))
     keras.backend.clear_session()
     later = Gan()
     hb.checkpoints.restore(later, str(tmp_path))

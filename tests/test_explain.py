@@ -129,7 +129,7 @@ def test_missing_directory_is_a_refusal_and_nothing_is_written(
 def test_report_prints_and_is_json() -> None:
     report = hb.explain(tf.compat.v1.train.StopAtStepHook(num_steps=3), host="fit")
     assert str(report).splitlines() == [
-        "Model.fit, evaluate and predict: all guests are carried (1)",
+        "Model.fit, evaluate and predict: all guests work (1)",
         "  StopAtStepHook (hook): wrapped",
         "Events and costs: `.details()`, or `hookbridge explain --details`.",
     ]

@@ -123,6 +123,7 @@ def test_commands_from_a_wheel_on_the_path(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.exhaustive
 def test_the_line_of_an_error_is_right_for_a_wheel(built: Path, tmp_path: Path) -> None:
     """pip finds the installed package, and asks no index for it."""
     (wheel,) = built.glob("*.whl")

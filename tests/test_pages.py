@@ -17,7 +17,7 @@ from hookbridge.adapters.guests.guest_record import record_of
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.cli import main
-from hookbridge.ground.docs_pages import PAGES, anchor, pointer
+from hookbridge.docs_pages import PAGES, anchor, pointer
 
 ONE_TENSORFLOW = True
 REFUSALS = {

@@ -23,7 +23,8 @@ def is_here(row: PrivateFrame) -> bool:
     """Whether the installed versions should have the module of a row."""
     package = row.module.split(".")[0]
     if package == "keras" and row.module != "keras.src.callbacks":
-        return HAS_FRAME if ".backend." in row.module else IS_KERAS_2
+        is_of_keras3 = ".backend." in row.module or ".src.legacy." in row.module
+        return HAS_FRAME if is_of_keras3 else IS_KERAS_2
     return importlib.util.find_spec(package) is not None
 
 

@@ -116,5 +116,5 @@ def test_no_row_is_unused() -> None:
         if not file.startswith("hookbridge/ground/compat/")
     }
     of_contrib = [*contrib_names.NAMES.values(), *sum(contrib_names.AREAS.values(), ())]
-    strings |= {name.partition(".")[2].partition(".")[0] for name in of_contrib}
+    strings |= {source.name.partition(".")[0] for source in of_contrib}
     assert set(compat.PRIVATE) <= strings

@@ -65,6 +65,7 @@ def test_without_docstrings_keras_2_is_not_called_moved() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_package_without_its_sources_imports(repo_root: Path, tmp_path: Path) -> None:
     """As `python -m compileall -b` leaves it, once the sources are removed."""
     package = tmp_path / "hookbridge"

@@ -22,4 +22,4 @@ def test_known_troubles_are_said_once_at_the_first_use(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     )
-    assert done.stderr.count('mend it with `pip install "protobuf<7"`') == 1
+    assert done.stderr.count('correct it with `pip install "protobuf<7"`') == 1

@@ -147,7 +147,7 @@ class FitGraphPart(GraphPart):
                     rate = (self._rate, index)
                 else:
                     tensors[key] = index
-            elif (variable := graph.variable_of(tensor)) is not None:
+            elif (variable := graph.variables.of_value(tensor)) is not None:
                 if not any(variable.eager is v for v in self._other_rates):
                     raise errors.LiveSessionError(
                         f"A hook feeds `{variable.name}:0`, the value of a variable, "

@@ -217,7 +217,8 @@ def with_rate(step: Variant, variable: tf.Variable, index: int) -> Variant:
 
 
 def _check_no_tensors(fed: StepFeeds, why: str) -> None:
-    for key in fed.tensors:
+    if fed.tensors:
+        key = next(iter(fed.tensors))
         raise errors.LiveSessionError(
             f"`{key}` is computed by the model's step and cannot be fed here, "
             f"because {why}. Feed a placeholder that a hook makes in `begin`, or "

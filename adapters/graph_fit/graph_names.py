@@ -118,6 +118,6 @@ def gradients(model: KerasModel) -> dict[str, Any]:
 
 
 def _uses(variable: tf.Variable) -> list[Any]:
-    """Return the ops that use a variable; none if it is no resource variable."""
+    """Return the ops that use a resource variable; none of another variable."""
     handle = getattr(variable, "handle", None)
     return [] if handle is None else list(handle.consumers())

@@ -8,6 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.adapters.graph_fit.garbage import is_collected_now, watch_collections
 from hookbridge.adapters.graph_fit.graph_collections import GraphCollections, step_of
 from hookbridge.adapters.graph_fit.graph_names import (
     GraphNames,
@@ -19,7 +20,6 @@ from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import GraphPart
 from hookbridge.adapters.hooked_loop.model_values import ModelValues
 from hookbridge.adapters.keras_model.variables import model_variables
-from hookbridge.ground.garbage import is_collected_now, watch_collections
 from hookbridge.ground.protocols import Session
 
 v1 = tf.compat.v1

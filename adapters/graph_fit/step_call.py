@@ -108,7 +108,7 @@ class StepCall:
             kind = f"a `{class_name}`" if is_schedule else "a rate with `decay=`"
             raise errors.LiveSessionError(
                 f"A hook feeds `learning_rate:0`, which is {kind} "
-                "in a v1 graph: the step computes it anew. Compile the model with a "
+                "in a v1 graph: each step computes it. Compile the model with a "
                 "number as its learning rate, which hooks can feed, or put the "
                 "change into the schedule.",
                 see="v1 graph in fit",

@@ -35,7 +35,7 @@ def _is_of_tensorflow(cls: type) -> bool:
 
 
 def _texts(hook: Hook) -> Iterator[str]:
-    for value in vars(hook).values() if hasattr(hook, "__dict__") else ():
+    for value in getattr(hook, "__dict__", {}).values():
         yield from _in_value(value, _DEPTH)
     for cls in type(hook).__mro__:
         if cls is not object and not _is_of_tensorflow(cls):

@@ -74,8 +74,8 @@ def _name(make: Any) -> str:
 def in_begin(make: Callable[[], Any]) -> Any:
     """Return a hook that `make` makes once the graph of the run exists.
 
-    For hooks whose constructor takes tensors or operations, in hosts that have a
-    graph of their own:
+    For hooks whose constructor takes tensors or operations, in hosts that have another
+    graph:
 
         def final_loss():
             graph = tf.compat.v1.get_default_graph()

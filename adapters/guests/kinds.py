@@ -125,7 +125,7 @@ def _flatten(items: Any, place: str, outer: tuple[Any, ...]) -> list[Any]:
 
 
 def _complaint(item: object) -> str:
-    """Return what is wrong with an item that is no guest, and how to fix it."""
+    """Return what is wrong with an item that is not a guest, and how to fix it."""
     wanted = (
         "a `tf.compat.v1.train.SessionRunHook` or a Keras `Callback` (an instance), "
         "or a list of those"

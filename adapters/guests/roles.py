@@ -122,10 +122,10 @@ def warn_of_own_server(session: Session, guests: Iterable[Any]) -> None:
     names = [guest.name for guest in guests if guest.role in ("chief", "evaluator")]
     if names:
         logging.warning(
-            "hookbridge: the session is on a server, and TF_CONFIG does not say which "
-            "task this process is; so it calls %s, whose role is `chief`. If other "
-            "processes do so too, set TF_CONFIG, or give such guests to the chief "
-            "alone.",
+            "hookbridge: the session is on a server, but TF_CONFIG does not say which "
+            "task this process is. So it also calls %s, which only the chief should "
+            "call. If other processes do the same, set TF_CONFIG, or put these into "
+            "the list on the chief only.",
             ", ".join(f"`{name}`" for name in dict.fromkeys(names)),
         )
 

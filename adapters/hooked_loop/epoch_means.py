@@ -17,7 +17,7 @@ class Means(NamedTuple):
     """What a loop reports of its epoch so far, by the names in the logs."""
 
     sums: Mapping[str, tuple[float, float]] = {}  # sum and weight of each mean
-    # The variables of metrics that are no means, as `name/number of the variable`.
+    # The variables of metrics that are not means, as `name/number of the variable`.
     metrics: Mapping[str, Any] = {}
 
     def without(self, names: Any) -> Means:

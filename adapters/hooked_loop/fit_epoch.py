@@ -54,7 +54,8 @@ class FitEpoch:
         number, is_open = self._number, self._is_open
         if number is not None and is_open and self._begin is not None:
             # Killed now, it has no end: `fit` cannot make an epoch without steps.
-            number, is_open = number + self.is_whole(step), not self.is_whole(step)
+            is_open = not self.is_whole(step)
+            number = number if is_open else number + 1
         if number is None or not is_open:
             origin = None if number is None else [number, step]
             return {"epoch": number, "epoch_logs": None, "origin": origin}

@@ -177,7 +177,7 @@ class FitSaves:
         self._in_step = False
 
     def freeze(self) -> None:
-        """Checkpoint and state stay as they are: what comes is none of a longer run."""
+        """Leave all as it is: an uninterrupted run has none of the later events."""
         if self._part is not None:
             self._part.freeze()
         self.is_frozen = True

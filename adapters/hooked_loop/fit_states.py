@@ -31,6 +31,7 @@ from hookbridge.adapters.keras_model.optimizers import steps_counted
 from hookbridge.adapters.state import attributes, identity
 from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.moments import Checkpoint, Ending
+from hookbridge.adapters.state.save_keepers import SaveKeeper
 from hookbridge.adapters.state.write_order import WriteOrder, wait_for_writes
 from hookbridge.ground.memory import Fact
 from hookbridge.ground.patching import assign
@@ -68,7 +69,10 @@ def _guests_among(callbacks: Sequence[Any]) -> list[Any]:
     ]
 
 
-class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[misc]
+class FitStates(
+    tf.compat.v1.train.CheckpointSaverListener,  # type: ignore[misc]
+    SaveKeeper,
+):
     """Saves and restores the state of all guests among the callbacks of a `fit`.
 
     It is saved beside each checkpoint of a `CheckpointSaverHook`, and restored if the
@@ -276,10 +280,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         write: Callable[[], Any],
         order: WriteOrder,
     ) -> None:
-        """Save the model with the state of callbacks, for a hook that does not.
-
-        See `Checkpoint` for `write` and `order`.
-        """
+        """See `SaveKeeper`."""
         write()
         if self._run is None:
             order.release()
@@ -312,7 +313,7 @@ class FitStates(tf.compat.v1.train.CheckpointSaverListener):  # type: ignore[mis
         return self._epoch.document(step, means) | rate
 
     def _end_early(self, *, in_epoch: bool, epochs_left: bool) -> None:
-        """Settle state and checkpoint if what comes is none of a longer run."""
+        """Settle all if an uninterrupted run has none of the later events."""
         run = self._run
         if self._saves.is_frozen or run is None or not run.has_begun or run.is_over:
             return

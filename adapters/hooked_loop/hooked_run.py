@@ -49,9 +49,8 @@ class HookedRun:
         # Whether a hook, and no callback, has ended the training.
         self.is_stopped: bool = False
         self._monitored: Any = None
-        self._monitored_hooks: list[
-            Any
-        ] = []  # the hooks as `MonitoredSession` has them
+        # The hooks as `MonitoredSession` has them.
+        self._monitored_hooks: list[Any] = []
         self._ended = 0
         self._waited_for: list[Any] = []
         self.loops: ModelLoops = ModelLoops(self)

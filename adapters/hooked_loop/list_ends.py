@@ -103,16 +103,20 @@ def _put_first(everyone: Any, callback: Any) -> None:
     assign(everyone, callbacks=[callback, *everyone.callbacks])
 
 
+def _calling_list() -> Any:
+    """Return the `CallbackList` that calls now, None if a callback is called alone."""
+    names = compat.running_locals("callback_list")
+    return None if names is None else names["self"]
+
+
 def add_first(observer: ListObserver) -> Any:
     """Put a first callback into the `CallbackList` that sets its model; return it.
 
     None if somebody calls a callback alone.
     """
-    names = compat.running_locals("callback_list")
-    if names is None:
-        return None
-    everyone = names["self"]
-    _put_first(everyone, _Before(observer, everyone))
+    everyone = _calling_list()
+    if everyone is not None:
+        _put_first(everyone, _Before(observer, everyone))
     return everyone
 
 
@@ -121,11 +125,8 @@ def add_last(observer: ListObserver) -> Any:
 
     None if somebody calls a callback alone.
     """
-    names = compat.running_locals("callback_list")
-    if names is None:
-        return None
-    everyone = names["self"]
-    if not any(
+    everyone = _calling_list()
+    if everyone is not None and not any(
         isinstance(callback, _Last) and callback.observer is observer
         for callback in map(unwrapped, everyone.callbacks)
     ):

@@ -55,7 +55,7 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         return request
 
     def _check(self, request: Any) -> None:
-        """Refuse what is no `SessionRunArgs`, by the words of a TF session."""
+        """Refuse what is not a `SessionRunArgs`, in the words of a TF session."""
         kind = type(request).__name__
         if request is not None and not hasattr(request, "fetches"):
             raise errors.RunArgumentsError(

@@ -129,7 +129,7 @@ def _elements(hook: Hook) -> Iterator[tuple[str, Any, Any]]:
 
     Yields the attribute, the element and its graph, None for a symbolic tensor.
     """
-    for attribute, value in vars(hook).items() if hasattr(hook, "__dict__") else ():
+    for attribute, value in getattr(hook, "__dict__", {}).items():
         stack = [value]
         while stack:
             item = stack.pop()
@@ -140,9 +140,10 @@ def _elements(hook: Hook) -> Iterator[tuple[str, Any, Any]]:
             elif type(item).__name__ == "KerasTensor":
                 yield attribute, item, None
             elif not isinstance(item, (str, bytes, int, float, type(None))):
-                graphs = [_graph_of(part) for part in _fetched_parts(item)]
-                for of in [graph for graph in graphs if graph is not None][:1]:
-                    yield attribute, item, of
+                graphs = map(_graph_of, _fetched_parts(item))
+                graph = next((g for g in graphs if g is not None), None)
+                if graph is not None:
+                    yield attribute, item, graph
 
 
 def _graph_of(item: Any) -> Any:

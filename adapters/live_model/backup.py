@@ -50,7 +50,7 @@ def load(path: str, weights: LiveWeights, rates: LiveRates, graph: Graph) -> Non
     missing = [e.variable for e in (*wanted, *unsaved) if e not in values]
     if missing:
         logging.warning(
-            "hookbridge: the backup %s has no values for %s, which begin anew.",
+            "hookbridge: the backup %s has no values for %s, which start over.",
             path,
             ", ".join(missing),
         )

@@ -37,7 +37,7 @@ class Link:
 
     def note_stop(self) -> None:
         """`stop_training` was set."""
-        run = self.run and self.run()
+        run = None if self.run is None else self.run()
         if run is not None:
             run.note_stop()
 

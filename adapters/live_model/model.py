@@ -226,7 +226,7 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
         del args
         return self._trackable_children().get(name)
 
-    def note_test_metrics(self, names: Iterable[str]) -> None:
+    def live_note_metrics(self, names: Iterable[str]) -> None:
         """Add metrics of a validation to those that callbacks can look up."""
         for name in names:
             if name not in (*self.metrics_names, *self._live_test_metrics):
@@ -275,5 +275,5 @@ def _offered() -> list[str]:
             "stop_training",
             "history",
         )
-        if not name.startswith(("_", "live_"))
+        if not name.startswith(("_", "live_", "train_"))
     )

@@ -12,20 +12,11 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.adapters.live_model import watched
 from hookbridge.adapters.live_model.mirror import eager_variable
+from hookbridge.adapters.live_model.optimizer_of_others import OptimizerOfOthers
 from hookbridge.adapters.live_model.rate import LiveRate
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.session_graph.graph_optimizers import Optimizer, optimizer_of
 from hookbridge.ground import compat
-
-# What Keras and TensorFlow ask of an optimizer that a model holds or a file is to have.
-_OF_SAVERS = frozenset(
-    {
-        "_maybe_initialize_trackable",
-        "_trackable_children",
-        "save_own_variables",
-        "load_own_variables",
-    }
-)
 
 
 def live_optimizer(
@@ -40,13 +31,16 @@ def live_optimizer(
     return optimizer
 
 
-class LiveOptimizer:
+class LiveOptimizer(OptimizerOfOthers):
     """The stand-in for the optimizer of a training graph.
 
     `learning_rate` (and `lr`) is an eager `tf.Variable`; to assign it sets the rate of
     the running session. With several optimizers, `optimizers` has one object for each,
     and `learning_rate` is read only: the value that all have, or NaN. `poses_as` is the
     class that `isinstance` sees.
+
+    Another Keras model may get it as its optimizer. The files of that model then have
+    no slots of it, as those of `self.model` have none.
     """
 
     def __init__(
@@ -56,6 +50,7 @@ class LiveOptimizer:
         step: Callable[[], int],
         poses_as: type | None = None,
     ) -> None:
+        super().__init__()
         self._poses_as = poses_as
         self.live_rates = rates
         self._facts = list(facts)
@@ -76,6 +71,7 @@ class LiveOptimizer:
 
     def __setattr__(self, name: str, value: object) -> None:
         is_own = "_is_made" not in self.__dict__ or name in self.__dict__
+        is_own = is_own or name.startswith("_self_")  # of a trackable object
         if not is_own and name not in ("learning_rate", "lr"):
             raise errors.LiveModelError(
                 f"`model.optimizer.{name}` was set, but this callback runs in a "
@@ -83,7 +79,7 @@ class LiveOptimizer:
                 f"can be set: the rest is in the graph. {_way_out(name)}",
                 see="model in a session",
             )
-        super().__setattr__(name, value)
+        object.__setattr__(self, name, value)
 
     # A property named `__class__` answers `isinstance`, as mocks with a spec do.
     @property  # type: ignore[misc]
@@ -196,16 +192,9 @@ class LiveOptimizer:
             # Python comes here only if the property raised an AttributeError: this
             # raises it once more, in place of the error below.
             return self._rate().variable
-        if name in _OF_SAVERS:
-            raise errors.LiveModelError(
-                "`self.model.optimizer` was given to another model, or saved alone. In "
-                "a session loop under hookbridge the optimizer is in the graph, and "
-                "its variables are in the session's checkpoints. Save the other model "
-                "without it (`inherit_optimizer=False` of an `AltModelCheckpoint`), or "
-                "compile that model with an optimizer. "
-                f"Keras asked for `{name}`.",
-                see="model in a session",
-            )
+        if name in ("variables", "weights") and compat.running_locals("h5_optimizer"):
+            self.say_unsaved()
+            return []
         raise errors.LiveModelError(
             f"`model.optimizer.{name}` was asked for, but this callback runs in a "
             "session loop under hookbridge, where `model.optimizer` offers "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from hookbridge.adapters.session_graph import (
 )
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import Session
 
 
 class OverriddenRates(dict[Any, Any]):
@@ -33,7 +34,7 @@ class OverriddenRates(dict[Any, Any]):
         super().__init__()
         # `{tensor: variable}` of the rates that callbacks have assigned.
         self.assigned: dict[Any, Any] = {}
-        self._stop_last: weakref.WeakMethod[Callable[[], None]] | None = None
+        self._feeder: weakref.ref[Any] | None = None
         self._copies: dict[Any, tuple[Any, ...]] = {}
 
     def feed_dict(self) -> dict[Any, Any]:
@@ -49,12 +50,13 @@ class OverriddenRates(dict[Any, Any]):
                 feeds[copy] = feeds[copy.name] = fed
         return feeds
 
-    def feed_from(self, stop: Callable[[], None]) -> None:
-        """Another run feeds from now on; `stop` is called when a later one does."""
-        stop_last = self._stop_last and self._stop_last()
-        if stop_last is not None:
-            stop_last()
-        self._stop_last = weakref.WeakMethod(stop)
+    def feed_from(self, feeder: object) -> None:
+        """Let a run feed from now on, in the place of the one that did so before."""
+        self._feeder = weakref.ref(feeder)
+
+    def is_fed_by(self, feeder: object) -> bool:
+        """Whether a run feeds what callbacks have set."""
+        return self._feeder is not None and self._feeder() is feeder
 
 
 class LiveRate(watched.UseListener):
@@ -101,42 +103,19 @@ class LiveRate(watched.UseListener):
         step = self._step_of_schedule()
         if self._assigned is not None and self._assigned[0] == step:
             return self._assigned[1]
-        return self._computed(dict.fromkeys(self.rate.steps, max(step - 1, 0)))
+        feeds = dict.fromkeys(self.rate.steps, max(step - 1, 0))
+        return _computed(self.rate, self._session(), feeds)
 
     def of_next_step(self) -> Any:
         """Return the value that the next step will use, as a numpy scalar."""
-        rate, session = self.rate, self._session()
+        rate = self.rate
         if rate.tensor in self.feeds:
             return np.asarray(self.feeds[rate.tensor])
         if self.fed_by_loop is not None:
             return np.asarray(self.fed_by_loop, self._dtype)
-        if rate.default is not None:
-            return np.asarray(rate.default)
-        if session is None:
-            return self._before_session()
-        return self._computed({})
-
-    def _computed(self, feeds: dict[Any, Any]) -> Any:
-        """Return the value of a computed rate, from a run outside a step."""
-        rate = self.rate
-        try:
-            return np.asarray(self._session().run(rate.tensor, feeds))
-        except tf.errors.InvalidArgumentError as e:
-            raise errors.LiveModelError(
-                f'The learning rate "{rate.tensor.name}" has no value outside a '
-                "training step: it depends on something that has to be fed. Make it a "
-                "`tf.compat.v1.placeholder_with_default` or a variable.",
-                see="model in a session",
-            ) from e
-
-    def _before_session(self) -> Any:
-        if self._waiting is not None:
+        if self._waiting is not None and self._session() is None:
             return self._waiting
-        if self.rate.kind == "variable":
-            initial = graph_ops.constant_value(self.rate.variable.initializer.inputs[1])
-            if initial is not None:
-                return initial
-        return np.full((), np.nan, self._dtype)  # not known yet
+        return value_of(rate, self._session())
 
     @property
     def variable(self) -> Any:
@@ -255,3 +234,35 @@ class LiveRate(watched.UseListener):
         if undo is not None:
             undo()
             self._pull()
+
+
+def value_of(rate: LearningRate, session: Session | None) -> Any:
+    """Return the value of a rate that nobody has set, as a numpy scalar.
+
+    Args:
+      rate: a learning rate, or another number of an optimizer.
+      session: the session, or None before there is one: then a value that only a
+        session has is NaN.
+    """
+    if rate.default is not None:
+        return np.asarray(rate.default)
+    if session is not None:
+        return _computed(rate, session, {})
+    if rate.kind == "variable":
+        initial = graph_ops.constant_value(rate.variable.initializer.inputs[1])
+        if initial is not None:
+            return initial
+    return np.full((), np.nan, rate.tensor.dtype.base_dtype.as_numpy_dtype)
+
+
+def _computed(rate: LearningRate, session: Session, feeds: Mapping[Any, Any]) -> Any:
+    """Return the value of a rate in the graph, from a run outside a step."""
+    try:
+        return np.asarray(session.run(rate.tensor, feeds))
+    except tf.errors.InvalidArgumentError as e:
+        raise errors.LiveModelError(
+            f'The learning rate "{rate.tensor.name}" has no value outside a '
+            "training step: it depends on something that has to be fed. Make it a "
+            "`tf.compat.v1.placeholder_with_default` or a variable.",
+            see="model in a session",
+        ) from e

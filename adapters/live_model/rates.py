@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hookbridge import errors
-from hookbridge.adapters.live_model.rate import LiveRate, OverriddenRates
+from hookbridge.adapters.live_model.rate import LiveRate, OverriddenRates, value_of
 from hookbridge.adapters.session_graph import saved, session_variables
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.ground.memory import Fact
@@ -45,7 +44,7 @@ class LiveRates:
 
     def read(self, number: LearningRate) -> Any:
         """Return the present value of a hyperparameter of an optimizer."""
-        return LiveRate(number, self._session, set()).read()
+        return value_of(number, self._session())
 
     def _share(self) -> None:
         for rate in self.each:
@@ -132,24 +131,3 @@ class LiveRates:
 
 
 _OVERRIDDEN = Fact[OverriddenRates]("session", "rates that callbacks have set")
-
-
-def loop_feed_of(tensor: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
-    """Return the value that the loop itself feeds for a tensor in a step, or None."""
-    if not feed_dict:
-        return None
-    value = feed_dict.get(tensor)
-    return feed_dict.get(tensor.name) if value is None else value
-
-
-def check_feeds(rates: OverriddenRates, feed_dict: Mapping[Any, Any] | None) -> None:
-    """Refuse a step in which the loop feeds what callbacks have set."""
-    for tensor in rates:
-        if loop_feed_of(tensor, feed_dict) is not None:
-            raise errors.InvalidArgumentError(
-                f'The loop feeds the learning rate "{tensor.name}" in `session.run`, '
-                f"and a callback under hookbridge has set it to {rates[tensor]}. "
-                "Leave it out of the loop's `feed_dict` (a "
-                "`tf.compat.v1.placeholder_with_default` needs none), or take the "
-                "callback away and let the loop set the rate."
-            )

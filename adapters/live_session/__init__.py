@@ -10,7 +10,7 @@ The words of this room and of `fit_loop`:
 
 Read in this order: `session` (what a hook calls), `plan` and `program` (what one
 `run` does), `graph` and `step_names` (what a hook can look up), `graph_variables`,
-`global_step` (what the graph shows of the model); `feeds` (what hooks may
-feed); then `needed_ops`, `imported_ops` and `run_options` (how ops of the graph get
+`global_step` (what the graph shows of the model); `growing_graph`; `feeds` (what hooks
+may feed); then `needed_ops`, `imported_ops` and `run_options` (how ops of the graph get
 into a `tf.function`).
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -45,27 +45,17 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self.names = names
-        self._variables = GraphVariables(self, [global_step, *variables])
-        # By their placeholders.
-        self.handles: dict[str, ModelVariable] = self._variables.handles
-        # The variable whose value a tensor is, or None.
-        self.variable_of: Callable[[Any], ModelVariable | None] = (
-            self._variables.of_value
-        )
+        self.variables: GraphVariables = GraphVariables(self, [global_step, *variables])
         names.other_rate_names = [
-            f"{name}:0" for name in self._variables.names_of(other_rates)
+            f"{name}:0" for name in self.variables.names_of(other_rates)
         ]
-        # Values by the names of handles: the name `<variable>:0` means the value.
-        self.values: dict[str, Any] = self._variables.values
-        # Which tensor the initializer of a variable assigns.
-        self.self_assigns: dict[str, str] = self._variables.self_assigns
         self.step_tensors: dict[str, StepTensor] = {}  # by their placeholders
         self.tapped: dict[str, str] = {}  # keys of those that each step has to return
         self.learning_rate_name: str | None = None  # of the tensor that hooks feed
         self.saver: DefaultSaver | None = None
         self._hides_variables = True
         with self.as_default():
-            step = self._variables.make(global_step)
+            step = self.variables.make(global_step)
             self.add_to_collection(v1.GraphKeys.GLOBAL_STEP, step)
             # TensorFlow's own read has a conditional for an uninitialised variable; to
             # build it takes longer than all the rest of this graph.
@@ -92,7 +82,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         """Make `learning_rate:0`, which reads the rate that is in force."""
         # A variable of its own: that of the optimizer may be replaced by one of
         # another name.
-        self._rate = self._variables.make_hidden("rate_in_force", _hidden(eager))
+        self._rate = self.variables.make_hidden("rate_in_force", _hidden(eager))
         self.learning_rate_name = v1.placeholder_with_default(
             self._rate.read_value(), [], name="learning_rate"
         ).name
@@ -114,15 +104,15 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
           other_rates: the variables of the rates of other optimizers.
         """
         self.names = names
-        step = self.handles[self.global_step_name]
-        self._variables.renew([step, *variables])
+        step = self.variables.handles[self.global_step_name]
+        self.variables.renew([step, *variables])
         names.other_rate_names = [
-            f"{name}:0" for name in self._variables.names_of(other_rates)
+            f"{name}:0" for name in self.variables.names_of(other_rates)
         ]
         if self.saver is not None:
             self.saver.renew(self)
         if learning_rate is not None and self._rate is not None:
-            self._variables.set_hidden(self._rate, _hidden(learning_rate))
+            self.variables.set_hidden(self._rate, _hidden(learning_rate))
         elif learning_rate is not None and names.find("learning_rate") is None:
             with self.growing():
                 self._make_rate(learning_rate)
@@ -133,7 +123,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         Args:
           needed: the ops that a run needs.
         """
-        self._variables.check_current(needed)
+        self.variables.check_current(needed)
 
     @contextlib.contextmanager
     def growing(self) -> Iterator[None]:
@@ -183,14 +173,14 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
             self._hides_variables = before
 
     def _hooks_have_variables(self) -> bool:
-        if self._variables.are_made:
+        if self.variables.are_made:
             return True  # hooks may have added to the collections they looked at
         keys = (*COLLECTIONS, v1.GraphKeys.SAVEABLE_OBJECTS)
         return any(super(LiveGraph, self).get_collection(key) for key in keys)
 
     def saved_variables(self) -> dict[str, ModelVariable]:
         """Return what a checkpoint of the model holds: `{name: variable}`."""
-        return self._variables.saved()
+        return self.variables.saved()
 
     # A method that lists variables, or all ops, makes the variables first.
 
@@ -205,7 +195,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
     def get_all_collection_keys(self) -> list[str]:
         """As in `tf.Graph`, which exports a graph by its keys: only those in use."""
         keys = super().get_all_collection_keys()
-        return [k for k in keys if k not in COLLECTIONS or self._variables.are_made]
+        return [k for k in keys if k not in COLLECTIONS or self.variables.are_made]
 
     def get_operations(self) -> list[Any]:
         self._list_variables(True)
@@ -213,7 +203,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
 
     def _list_variables(self, is_wanted: bool) -> None:
         if is_wanted and not self._hides_variables:
-            self._variables.make_all()
+            self.variables.make_all()
 
     def as_graph_element(
         self, obj: object, allow_tensor: bool = True, allow_operation: bool = True
@@ -228,12 +218,12 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
             if type(obj) is not str:
                 return element
             self.tap(element.op.name if ":" in obj else element.name)
-            return self.values.get(element.name, element)
+            return self.variables.values.get(element.name, element)
         except KeyError as e:
             if not isinstance(obj, str):
                 raise
             name, saver = obj.split(":")[0], self.saver
-            if self._variables.make_op(name) or (saver and saver.make_op(self, name)):
+            if self.variables.make_op(name) or (saver and saver.make_op(self, name)):
                 return self.as_graph_element(obj, allow_tensor, allow_operation)
             added = self._placeholder_of(obj)
             if added is None:

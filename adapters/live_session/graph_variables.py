@@ -17,9 +17,9 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.keras_model.variables import ModelVariable, components
+from hookbridge.adapters.live_session.growing_graph import GrowingGraph
 from hookbridge.adapters.live_session.needed_ops import NeededOps
 from hookbridge.ground import compat
-from hookbridge.ground.protocols import Graph
 
 v1 = tf.compat.v1
 
@@ -38,7 +38,7 @@ _PARTS = ("", _READ, _VALUE, _ASSIGN, _INITIALIZED)
 class GraphVariables:
     """The variables of one live graph."""
 
-    def __init__(self, graph: Graph, variables: Sequence[ModelVariable]) -> None:
+    def __init__(self, graph: GrowingGraph, variables: Sequence[ModelVariable]) -> None:
         self._graph = graph
         # `unique_name` reserves the names, so no other op can take them.
         self._known = {graph.unique_name(v.name): v for v in variables}
@@ -48,8 +48,10 @@ class GraphVariables:
         # Names of made variables that the model no longer has.
         self.replaced: set[str] = set()
         self._is_renewed = False
-        self.handles: dict[str, ModelVariable] = {}
+        self.handles: dict[str, ModelVariable] = {}  # by their placeholders
+        # Values by the names of handles: the name `<variable>:0` means the value.
         self.values: dict[str, Any] = {}
+        # Which tensor the initializer of a variable assigns.
         self.self_assigns: dict[str, str] = {}
         self._by_value: dict[str, ModelVariable] = {}
         self.are_made: bool = False  # whether all are in the graph and its collections
@@ -257,7 +259,7 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
     without them; they are made when somebody looks for one, as `restore` does.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: GrowingGraph) -> None:
         super().__init__(
             saver_def=v1.train.SaverDef(
                 filename_tensor_name="save/Const:0",
@@ -271,7 +273,7 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
         )
         self.renew(graph)
 
-    def renew(self, graph: Graph) -> None:
+    def renew(self, graph: GrowingGraph) -> None:
         """Names ops that are not made yet: those of the variables at that time."""
         self._scope = graph.unique_name("save")
         self._has_ops = False
@@ -301,7 +303,7 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
             return None
         return str(feed_dict[names.filename_tensor_name])
 
-    def make_op(self, graph: Graph, op_name: str) -> bool:
+    def make_op(self, graph: GrowingGraph, op_name: str) -> bool:
         """Make the ops if one of them may have that name; return whether it did."""
         if self._has_ops or not op_name.startswith(f"{self._scope}/"):
             return False

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from hookbridge.adapters.live_session.growing_graph import GrowingGraph
 from hookbridge.adapters.live_session.imported_ops import ONE_SHOT
-from hookbridge.ground.protocols import Graph
 
 # Ops that only read the variable whose handle they take; all others count as writes.
 READ_OPS = frozenset(
@@ -23,10 +23,12 @@ READ_OPS = frozenset(
 class NeededOps:
     """The ops that a set of fetches needs, in the order the graph made them."""
 
-    def __init__(self, graph: Graph, roots: Sequence[Any], fed: frozenset[str]) -> None:
-        handles, step_ops = graph.handles.keys(), graph.step_tensors.keys()
+    def __init__(
+        self, graph: GrowingGraph, roots: Sequence[Any], fed: frozenset[str]
+    ) -> None:
+        handles, step_ops = graph.variables.handles.keys(), graph.step_tensors.keys()
         step_op_name = graph.step_op.name
-        ops = _reached(roots, fed, graph.self_assigns)
+        ops = _reached(roots, fed, graph.variables.self_assigns)
         inputs = [(op, t) for op in ops for t in op.inputs if t.name not in fed]
         # The placeholders of step tensors among their inputs.
         self.step_tensors: set[str] = {t.op.name for _, t in inputs} & step_ops

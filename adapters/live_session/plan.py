@@ -41,9 +41,9 @@ class Plan:
         self.reads_step: bool = graph.global_step_name in needed.handles
         self.writes_step: bool = graph.global_step_name in needed.written
         self.written: list[ModelVariable] = [
-            graph.handles[name] for name in sorted(needed.written)
+            graph.variables.handles[name] for name in sorted(needed.written)
         ]
-        used = [graph.handles[name] for name in sorted(needed.handles)]
+        used = [graph.variables.handles[name] for name in sorted(needed.handles)]
         self.aggregated: list[ModelVariable] = [
             variable for variable in used if variable.is_aggregated
         ]
@@ -78,6 +78,6 @@ def _value_of(graph: LiveGraph, fetch: tf.Tensor | tf.Operation) -> Any:
     """Return the element to fetch: a variable's value, otherwise `fetch` itself."""
     if fetch.graph is not graph:
         raise errors.RunArgumentsError(f"{fetch} is not an element of this graph.")
-    fetch = graph.values.get(fetch.name, fetch)
+    fetch = graph.variables.values.get(fetch.name, fetch)
     check_fetch(fetch, "live session")
     return fetch

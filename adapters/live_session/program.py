@@ -15,13 +15,13 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.adapters.live_session.growing_graph import GrowingGraph
 from hookbridge.adapters.live_session.imported_ops import (
     ImportedOps,
     SessionResources,
     compiled,
 )
 from hookbridge.adapters.live_session.needed_ops import NeededOps
-from hookbridge.ground.protocols import Graph
 from hookbridge.ground.structures import RecentlyUsed
 
 
@@ -30,7 +30,7 @@ class SessionProgram:
 
     def __init__(
         self,
-        graph: Graph,
+        graph: GrowingGraph,
         fetches: Sequence[Any],
         feeds: Sequence[Any],
         resources: SessionResources,
@@ -64,13 +64,13 @@ class SessionProgram:
     @functools.cached_property
     def key(self) -> Any:
         """Equal for programs of one model that do the same, in other runs too."""
-        needed = self.needed
+        needed, known = self.needed, self.graph.variables.handles
         return (
             self._before.key(),
             self._after.key(),
             *(t.name for t in self.tensors),
             *((t.name, t.dtype, str(t.shape)) for t in self.feeds),
-            *((n, id(self.graph.handles[n].handle)) for n in sorted(needed.handles)),
+            *((name, id(known[name].handle)) for name in sorted(needed.handles)),
             *sorted(needed.step_tensors),
         )
 
@@ -83,7 +83,7 @@ class SessionProgram:
     def handles(self) -> dict[str, Any]:
         """Return the handles of variables and iterators in the traced function."""
         function_graph = tf.compat.v1.get_default_graph()
-        needed, known = self.needed, self.graph.handles
+        needed, known = self.needed, self.graph.variables.handles
         handles = {name: known[name].handle for name in sorted(needed.handles)}
         for name in sorted(needed.iterators):
             handles[name] = self._resources.iterator(name)

@@ -8,7 +8,7 @@ have arrived.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hookbridge import errors
@@ -22,7 +22,7 @@ from hookbridge.adapters.live_session.imported_ops import compiled
 from hookbridge.adapters.live_session.step_names import StepNames
 from hookbridge.adapters.parameter_server.step_values import Layout, StepValue
 from hookbridge.ground import compat, patching
-from hookbridge.ground.protocols import AnyFunction, Arguments
+from hookbridge.ground.protocols import AnyFunction, Arguments, KerasModel
 
 
 class ScheduledStep:
@@ -37,7 +37,7 @@ class ScheduledStep:
         self.names: StepNames = names_for(model)
         self.optimizer: Any = optimizer_of(model)
         self._coordinator = model._cluster_coordinator
-        self._variants: dict[Any, Callable[..., StepValue]] = {}
+        self._variants: dict[Any, _Variant] = {}
         self._untapped: Any = None
 
     def inside(self, *args: object) -> Any:
@@ -53,32 +53,12 @@ class ScheduledStep:
         """Trace the step without running it and fill the catalogue."""
         function, tap = self._keras_function(())
         with tap.tracing():
-            scheduled, arguments = self._scheduled_by(function, args)
+            scheduled, arguments = _scheduled_by(self._coordinator, function, args)
             scheduled.get_concrete_function(*compat.worker_specs(arguments))
 
     def _keras_function(self, keys: Sequence[str]) -> tuple[Any, StepTap]:
         tap = StepTap(self._source, keys, self.names)
         return self._source.function_with(tap, for_model=False), tap
-
-    def _scheduled_by(
-        self, function: AnyFunction, args: Arguments
-    ) -> tuple[Any, tuple[Any, ...]]:
-        """Return the function that Keras would schedule, and its arguments."""
-        calls: list[tuple[Any, tuple[Any, ...]]] = []
-
-        def schedule(fn: AnyFunction, args: Any = None, kwargs: Any = None) -> None:
-            calls.append((fn, tuple(args or ())))
-
-        with patching.patched(self._coordinator, schedule=schedule):
-            function(*args)
-        if len(calls) != 1 or not hasattr(calls[0][0], "get_concrete_function"):
-            raise errors.RefusedError(
-                "Hooks cannot run with this model under `ParameterServerStrategy`: "
-                "its `make_train_function` does not schedule one `tf.function` for "
-                "each step. Leave `make_train_function` as Keras has it.",
-                see="parameter servers",
-            )
-        return calls[0]
 
     def schedule(
         self,
@@ -92,15 +72,14 @@ class ScheduledStep:
         variant = self._variants.get(key)
         if variant is None:
             variant = self._variants[key] = self._build(keys, fed, indices)
-        return variant(args, [feeds[index] for index in indices])
+        return variant.schedule(args, [feeds[index] for index in indices])
 
     def _build(
         self, keys: tuple[str, ...], fed: StepFeeds, indices: Sequence[int]
-    ) -> Callable[..., StepValue]:
+    ) -> _Variant:
         """Make the variant of the step for these taps and feeds."""
         self.names.check_fed(fed.tensors)
         function, tap = self._keras_function(keys)
-        layout = Layout()
         of_key = {key: indices.index(index) for key, index in fed.tensors.items()}
         if fed.other_rates:
             raise errors.LiveSessionError(
@@ -112,41 +91,7 @@ class ScheduledStep:
         if fed.rate is not None:
             self._check_rate()
             of_key[SCHEDULED_RATE] = indices.index(fed.rate[1])
-        count = len(indices)
-
-        def packed(inner: AnyFunction) -> Any:
-            def step(*everything: Any) -> Any:
-                feeds, args = everything[:count], everything[count:]
-                tap.feed({key: feeds[index] for key, index in of_key.items()})
-                return layout.pack(split(inner(*args)))
-
-            return compiled(step)
-
-        whole: Any = None
-        concrete: Any = None
-        traced_for: weakref.ref[Any] | None = None
-
-        def call(args: Arguments, feeds: Sequence[Any]) -> StepValue:
-            nonlocal whole, concrete, traced_for
-            if traced_for is None or traced_for() is not args[0]:
-                with tap.tracing():
-                    inner, arguments = self._scheduled_by(function, args)
-                    if whole is None:
-                        whole = packed(inner)
-                    specs = compat.worker_specs(arguments)
-                    concrete = whole.get_concrete_function(*feeds, *specs)
-                traced_for = weakref.ref(args[0])
-            else:
-                arguments = args
-                if steps_argument:
-                    arguments = (*args, self._model._steps_per_execution.value())
-            steps_argument[:] = arguments[len(args) :]
-            steps = int(steps_argument[0]) if steps_argument else 1
-            remote = self._coordinator.schedule(concrete, args=(*feeds, *arguments))
-            return StepValue(remote, layout, steps)
-
-        steps_argument: list[Any] = []
-        return call
+        return _Variant(self._model, function, tap, of_key, len(indices))
 
     def _check_rate(self) -> None:
         if not hasattr(self._model.optimizer, "_learning_rate"):
@@ -157,3 +102,100 @@ class ScheduledStep:
                 "`model.optimizer.learning_rate`.",
                 see="parameter servers",
             )
+
+
+class _Variant:
+    """The step with some taps and feeds, traced anew for each iterator.
+
+    Args:
+      model: the model of the step.
+      function: Keras's function, whose step is tapped by `tap`.
+      tap: what the step is given and what it returns.
+      places: which feed goes where in the step, by their keys.
+      num_feeds: how many feeds each step gets.
+    """
+
+    def __init__(
+        self,
+        model: KerasModel,
+        function: AnyFunction,
+        tap: StepTap,
+        places: Mapping[str, int],
+        num_feeds: int,
+    ) -> None:
+        self._model = model
+        self._coordinator = model._cluster_coordinator
+        self._function = function
+        self._tap = tap
+        self._places = places
+        self._num_feeds = num_feeds
+        self._layout = Layout()
+        self._compiled: Any = None
+        # Its trace for the iterator of the last step.
+        self._concrete: Any = None
+        self._iterator: weakref.ref[Any] | None = None
+        # Whether Keras also passes how many steps are to be made.
+        self._takes_count = False
+
+    def schedule(self, args: Arguments, feeds: Sequence[Any]) -> StepValue:
+        """Schedules a step on a worker."""
+        arguments = args
+        if self._iterator is None or self._iterator() is not args[0]:
+            arguments = self._trace(args, feeds)
+        elif self._takes_count:
+            arguments = (*args, self._model._steps_per_execution.value())
+        steps = int(arguments[len(args)]) if self._takes_count else 1
+        remote = self._coordinator.schedule(self._concrete, args=(*feeds, *arguments))
+        return StepValue(remote, self._layout, steps)
+
+    def _trace(self, args: Arguments, feeds: Sequence[Any]) -> Arguments:
+        """Traces the step for an iterator; returns what Keras gives the step."""
+        with self._tap.tracing():
+            inner, arguments = _scheduled_by(self._coordinator, self._function, args)
+            if self._compiled is None:
+                self._compiled = _packed(
+                    inner, self._tap, self._layout, self._places, self._num_feeds
+                )
+            specs = compat.worker_specs(arguments)
+            self._concrete = self._compiled.get_concrete_function(*feeds, *specs)
+        self._iterator = weakref.ref(args[0])
+        self._takes_count = len(arguments) > len(args)
+        return arguments
+
+
+def _packed(
+    inner: AnyFunction,
+    tap: StepTap,
+    layout: Layout,
+    places: Mapping[str, int],
+    num_feeds: int,
+) -> Any:
+    """Make a step that takes the feeds first and packs what it returns."""
+
+    def step(*everything: Any) -> Any:
+        feeds, args = everything[:num_feeds], everything[num_feeds:]
+        tap.feed({key: feeds[index] for key, index in places.items()})
+        return layout.pack(split(inner(*args)))
+
+    return compiled(step)
+
+
+def _scheduled_by(
+    coordinator: Any, function: AnyFunction, args: Arguments
+) -> tuple[Any, tuple[Any, ...]]:
+    """Return the function that Keras's function would schedule, and its arguments."""
+    calls: list[tuple[Any, tuple[Any, ...]]] = []
+
+    def schedule(fn: AnyFunction, args: Any = None, kwargs: Any = None) -> None:
+        calls.append((fn, tuple(args or ())))
+
+    with patching.patched(coordinator, schedule=schedule):
+        function(*args)
+    if len(calls) != 1 or not hasattr(calls[0][0], "get_concrete_function"):
+        raise errors.RefusedError(
+            "Hooks cannot run with this model under `ParameterServerStrategy`: "
+            "its `make_train_function` does not schedule one `tf.function` for "
+            "each step. Leave `make_train_function` as Keras has it.",
+            see="parameter servers",
+        )
+    return calls[0]

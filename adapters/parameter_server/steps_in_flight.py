@@ -80,7 +80,8 @@ class StepsInFlight:
             value.is_lost = True
             self.count -= value.steps
             return None
-        self.delivered += is_new
+        if is_new:
+            self.delivered += 1
         if not self._results_known:
             self._results_known = True
             with self._eager_mode():

@@ -58,5 +58,6 @@ def optimizer_of(rate: LearningRate) -> Optimizer:
     for argument, tensor in zip(update.op_def.input_arg, update.inputs, strict=False):
         names = _ARGUMENTS.get(argument.name)
         if names is not None and tensor.shape.rank == 0:
-            values[names[is_keras]] = learning_rate.classify(tensor, update.graph)
+            name = names[1] if is_keras else names[0]
+            values[name] = learning_rate.classify(tensor, update.graph)
     return Optimizer(class_name, scopes[at - 1] if at else short, values)

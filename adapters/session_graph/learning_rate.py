@@ -53,7 +53,7 @@ def find(graph: Graph, choice: Any = None) -> list[LearningRate]:
 def _given(graph: Graph, choice: Any) -> LearningRate:
     """Return the rate that a user has named.
 
-    Refuse what is no floating-point scalar.
+    Refuse what is not a floating-point scalar.
     """
     if isinstance(choice, str):
         choice = log_sources.tensor_named(choice, graph, "`learning_rate`")

@@ -137,8 +137,8 @@ def _assign(session: Session, pairs: Iterable[tuple[Any, Any]]) -> None:
 @functools.cache
 def _say_left_alone(name: str) -> None:
     logging.info(
-        "hookbridge: `%s` is on a parameter server: the chief alone sets it, this "
-        "worker's callbacks do not.",
+        "hookbridge: `%s` is on a parameter server. Only callbacks of the chief set "
+        "it; those of this worker do not.",
         name,
     )
 

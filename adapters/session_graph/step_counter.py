@@ -25,9 +25,9 @@ class StepCounter:
         self._session: Any = None
         self._member: Any = None
         self.is_counted: bool = False  # whether it is computed, not read
-        # Whether a run that is no step of the loop may have moved it: one through the
-        # raw session (`MonitoredSession.run_step_fn` and hooks have it), which no hook
-        # sees, or one that failed.
+        # Whether a run that is not a step of the loop may have moved it: one through
+        # the raw session (`MonitoredSession.run_step_fn` and hooks have it), which no
+        # hook sees, or one that failed.
         self.stale: bool = False
 
     def bind(self, session: Session, member: Any) -> None:

@@ -78,7 +78,7 @@ class StepGraph:
 
     def writes(self, fetches: Any) -> bool:
         """Return whether a run of `fetches` may give the counter another value."""
-        # A run that is no step may do so too: one that initializes or restores
+        # A run that is not a step may do so too: one that initializes or restores
         # variables.
         return self.kind_of(fetches).writes
 

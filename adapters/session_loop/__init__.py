@@ -1,8 +1,9 @@
 """Callbacks driven by a session: epochs, batches, validation, checks, the end.
 
-Read `options`, `group`, `callback_run` and `training` with its parts `step_reader`,
-`training_epochs` with `epoch_clock` and `epoch_logs`, `training_stop` and `fed_rates`;
-then `validation_run` with `validations`, and `evaluation_run`. Refusals: `checks`,
-`monitors`. Small things: `borrowed`, `last_epoch`, `on_steps`, `values`,
-`v1_tensorboard`.
+Read `options`, `group`, `callback_run`, `audience` and `training` with its parts. Where
+it is: `phases`. What it reads: `step_reader` and `run_arguments`. What it tells:
+`training_epochs` with `epoch_clock` and `epoch_logs`. Who ends it: `training_stop`.
+Then `validation_run` with `validations`, and `evaluation_run`. Refusals: `checks`,
+`rate_checks`, `monitors`. Small things: `batch_times`, `borrowed`, `last_epoch`,
+`on_steps`, `outside`, `values`, `v1_tensorboard`.
 """

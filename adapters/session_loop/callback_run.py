@@ -8,7 +8,6 @@ from typing import Any
 
 from hookbridge.adapters.guests import roles
 from hookbridge.adapters.guests.guest_record import Guest
-from hookbridge.adapters.guests.keys_of_logs import add_keys
 from hookbridge.adapters.live_model.clone import Clone
 from hookbridge.adapters.live_model.counters import LiveCounters
 from hookbridge.adapters.live_model.model import LiveModel
@@ -17,14 +16,10 @@ from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_graph.session_variables import model_variables
-from hookbridge.adapters.session_loop.borrowed import BorrowedCallback
+from hookbridge.adapters.session_loop.audience import Audience
+from hookbridge.adapters.session_loop.borrowed import BorrowedCallbacks
 from hookbridge.adapters.session_loop.options import HookOptions
-from hookbridge.adapters.session_state.run_state import keeper_of
-from hookbridge.ground import compat
-from hookbridge.ground.lifecycle import CALLBACK_EVENTS
-from hookbridge.ground.lifecycle.overrides import called_for, method_for
 from hookbridge.ground.protocols import (
-    Callback,
     Coordinator,
     Graph,
     RunContext,
@@ -41,26 +36,19 @@ class CallbackRun:
     borrows = False
 
     def __init__(self, config: HookOptions, graph: Graph) -> None:
-        self._borrowed: list[BorrowedCallback] = []
-        self._lenders: list[CallbackRun] = []  # the trainings that these belong to
-        self._keepers: dict[Any, None] = {}  # keep the state of the callbacks
-        self._eager = compat.private("eager_mode")
         self.config = config
         self.graph = graph
         self.members: list[Any] = []  # the hooks that take part, in their order
-        self.callbacks: list[Any] = []  # those that this process calls
-        self._active: list[Any] = []  # the members whose role lets them run here
+        self.audience: Audience = Audience()
+        self.borrowed: BorrowedCallbacks = BorrowedCallbacks()
         self.session: Any = None  # the raw session, or None before there is one
         self.step: int = 0  # the global step as far as it is known
         self.started: bool = False
         self.finished: bool = False
         self.asked_to_stop = False  # `stop_training` was set in an evaluation
-        self._calling: Any = None  # the method of a callback that runs
         self.results: Any = None  # what the last step has fetched for callbacks
         # Which callback has set `stop_training`, or why the run ends.
         self.stop_reason: str | None = None
-        # The methods of each event, in the order of the callbacks.
-        self.calls: dict[str, list[Callable[..., Any]]] = {}
         self.push_assigned: Callable[[], None]  # see `Link.push_assigned`
         self.model: LiveModel
 
@@ -69,35 +57,11 @@ class CallbackRun:
         self.members.append(member)
         if not takes_part:
             return
-        self._active.append(member)
-        self.callbacks.append(member.called)
         self.check(member.record)
         if self.borrows:
-            self._borrow(member.called)
-        with self._eager():
-            member.called.set_model(self.model)
+            self.borrowed.add(member.called)
+        self.audience.add(member, self.model)
         self.model.live_link.push()  # refuses what cannot wait for the session
-
-    def _borrow(self, callback: Callback) -> None:
-        keeper, lender = keeper_of(callback), _unfinished_run(callback)
-        if keeper is not None:
-            self._keepers[keeper] = None
-        if lender is not None:
-            self._lenders.append(lender)
-            self._borrowed.append(BorrowedCallback(callback))
-
-    def _set_params(self) -> None:
-        """`set_params` of all, after `set_model` of all, as in Keras."""
-        with self._eager():
-            for member in self._active:
-                member.called.set_params(self.config.params_for(member.record))
-        for borrowed in self._borrowed:
-            borrowed.note_changes()
-
-    def stop_lenders(self) -> None:
-        """Stop the trainings whose callbacks this evaluation has borrowed."""
-        for lender in self._lenders:
-            lender.stop_from_within()
 
     def check(self, guest: Guest) -> None:
         """Refuse a callback that this run cannot carry."""
@@ -105,12 +69,14 @@ class CallbackRun:
     def enter(self, member: Any, session: Session, coord: Coordinator) -> None:
         """`after_create_session` of one member; the last one acts for all."""
         self.session = session
-        if member is self.members[0] and not self.calls:
+        audience = self.audience
+        if member is self.members[0] and not audience.calls:
             roles.warn_of_own_server(session, [m.record for m in self.members])
-            self._set_params()
+            audience.set_params(self.config)
+            self.borrowed.note_changes()
         if member is self.members[-1]:
-            if not self.calls:
-                self._collect_calls()
+            if not audience.calls:
+                audience.collect_calls(self.config.flavours)
             self.model.live_link.push()  # what `set_model` and `set_params` set
             self.created(coord)
 
@@ -151,10 +117,7 @@ class CallbackRun:
             self.finish()
             self.finished = True
             self.model.live_link.end_run()
-            for borrowed in self._borrowed:
-                borrowed.give_back()
-            for keeper in self._keepers:
-                keeper.resave_after_evaluation()
+            self.borrowed.give_back()
 
     def stop_from_within(self) -> None:
         """End this run, for an evaluation within it."""
@@ -169,25 +132,14 @@ class CallbackRun:
 
     def deliver(self, event: str, *args: Any) -> None:
         """Deliver an event to all callbacks; their changes go into the session."""
-        methods = self.calls[event]
-        if methods:
-            # An exception ends the delivery at once, as in `Model.fit`.
-            with self.model.live_link.event(), self._eager():
-                for method in methods:
-                    self._calling = method
-                    try:
-                        method(*args)
-                    except KeyError as e:
-                        add_keys(e, event, args[-1])
-                        raise
-            self._calling = None
+        if event in self.audience.heard:
+            self.audience.deliver(self.model.live_link, event, args)
 
     def note_stop(self) -> None:
-        """Note that the callback that is called now sets `stop_training`."""
-        owner = getattr(self._calling, "__self__", None)
-        for member in self.members:
-            if member.called is owner:
-                self.stop_reason = f"`{member.record.name}` asked for a stop"
+        """Note that a callback sets `stop_training`: the one that is called now."""
+        name = self.audience.who_is_called()
+        if name is not None:
+            self.stop_reason = f"`{name}` asked for a stop"
 
     def begin_once(self, counter: Any, event: str) -> None:
         """Read the global step; deliver the begin event if it was not yet."""
@@ -197,22 +149,11 @@ class CallbackRun:
             self.started = True
             self.deliver(event, {})
 
-    def _collect_calls(self) -> None:
-        for event in (e.name for e in CALLBACK_EVENTS if e.name.startswith("on_")):
-            callbacks = [
-                m.called for m in self._active if roles.delivers(m.role, event)
-            ]
-            self.calls[event] = [
-                method_for(c, event) for c in called_for(callbacks, event)
-            ]
-
     def validates_here(self) -> bool:
         """Return whether a validation in mid-training runs in this process."""
         # It does not run on a worker, unless a callback there has the role "all" or
         # "worker": such a callback gets the results on every worker.
-        return task_of() != "worker" or any(
-            member.role in ("all", "worker") for member in self._active
-        )
+        return task_of() != "worker" or self.audience.has_role("all", "worker")
 
     def make_model(
         self,
@@ -252,10 +193,3 @@ class CallbackRun:
         )
         self.model.live_link.run = weakref.ref(self)
         self.push_assigned = self.model.live_link.push_assigned
-
-
-def _unfinished_run(callback: Callback) -> CallbackRun | None:
-    """Return the unfinished run that a callback takes part in, or None."""
-    link = getattr(getattr(callback, "model", None), "live_link", None)
-    run: CallbackRun | None = link.run() if link is not None and link.run else None
-    return run if run is not None and run.started and not run.finished else None

@@ -11,7 +11,6 @@ from hookbridge import errors
 from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.live_model import weight_files
 from hookbridge.adapters.live_model.clone import Clone
-from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_loop import monitors
 from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.ground import extras
@@ -21,9 +20,10 @@ from hookbridge.ground.lifecycle.overrides import overrides
 _OF_OTHERS = ("on_test_", "on_predict_")
 
 
-def _refuse(
+def refusal(
     guest: Guest, reason: str, way_out: str, *, see: str = "callback in a session"
 ) -> errors.RefusedError:
+    """Return the error for a callback that cannot run in a session loop."""
     return errors.RefusedError(
         f"`{guest.name}` cannot run in a session loop: {reason}. Instead, {way_out}.",
         see=see,
@@ -33,7 +33,7 @@ def _refuse(
 def check_guest(guest: Guest, *, has_model: bool) -> None:
     """Refuse a callback that no session can host, before any graph exists."""
     if guest.stock.refused_in_session is not None:
-        raise _refuse(guest, *guest.stock.refused_in_session)
+        raise refusal(guest, *guest.stock.refused_in_session)
     if guest.stock.needs_tensorboard:
         extras.check(
             "tensorboard",
@@ -41,7 +41,7 @@ def check_guest(guest: Guest, *, has_model: bool) -> None:
             way_out="TensorFlow 2.20 and later do not include it.",
         )
     if guest.saves_model and not has_model:
-        raise _refuse(
+        raise refusal(
             guest,
             "it saves the whole Keras model, and this graph has none "
             "(`model=` is not given)",
@@ -57,7 +57,7 @@ def check_guest(guest: Guest, *, has_model: bool) -> None:
         _check_options(guest)
     has_embeddings = has_model and guest.flavour != "keras3"
     if getattr(guest.item, "embeddings_metadata", None) and not has_embeddings:
-        raise _refuse(
+        raise refusal(
             guest,
             "`embeddings_metadata` belongs to Embedding layers of its Keras, and this "
             "graph has no Keras model, or one of `tf_keras`",
@@ -73,7 +73,7 @@ def _check_options(guest: Guest) -> None:
         return
     name = weight_files.unsupported(getattr(guest.item, "_options", None))
     if name:
-        raise _refuse(
+        raise refusal(
             guest,
             f"its options have `{name}`, and the weights of a bare graph are one file "
             "that this process writes",
@@ -88,7 +88,7 @@ def check_variables(callbacks: Sequence[Guest], variables: Iterable[Any]) -> Non
     for variable in variables:
         if isinstance(variable, tf.distribute.DistributedValues):
             strategy = type(variable.distribute_strategy).__name__
-            raise _refuse(
+            raise refusal(
                 callbacks[0],
                 f"`{strategy}` keeps a copy of each variable on every replica "
                 f'("{variable.name}" is a {type(variable).__name__}), and '
@@ -129,7 +129,6 @@ def check_training(
     config: HookOptions,
     *,
     produced: monitors.Produced,
-    rates: Sequence[LearningRate],
     clone: Clone | None,
 ) -> None:
     """Refuse a callback that this training graph cannot host."""
@@ -137,49 +136,15 @@ def check_training(
         raise epochs_undefined(guest, config)
     monitors.check_monitor(guest, config, produced)
     if guest.saves_model and clone is not None and clone.reason:
-        raise _refuse(
+        raise refusal(
             guest,
             "it saves the whole Keras model, and the model of this graph cannot be "
             f"cloned from its configuration ({clone.reason})",
-            "give the model a `get_config()` from which `from_config` makes it anew"
+            "give the model a `get_config()` from which `from_config` can rebuild it"
             + (
                 ", or construct the callback with `save_weights_only=True`"
                 if guest.keras_class
                 else ""
             ),
-            see="model in a session",
-        )
-    if guest.stock.sets_rate:
-        _check_rate(guest, rates)
-
-
-def _check_rate(guest: Guest, rates: Sequence[LearningRate]) -> None:
-    """Refuse a callback that sets the learning rate where it cannot be set."""
-    if len(rates) != 1:
-        names = ", ".join(f'"{r.tensor.name}"' for r in rates) or "none"
-        raise _refuse(
-            guest,
-            "it sets the learning rate, and hookbridge does not know which tensor of "
-            f"the graph holds it (found: {names})",
-            "name it: `as_hooks(..., learning_rate=<tensor, variable or name>)`",
-            see="model in a session",
-        )
-    tensor = rates[0].tensor
-    if tensor.op.type == "Placeholder":
-        raise _refuse(
-            guest,
-            f'it reads the learning rate before it sets it, and "{tensor.name}" is a '
-            "placeholder that has no value outside a step",
-            "make it a `tf.compat.v1.placeholder_with_default` and leave it out of the "
-            "loop's `feed_dict`",
-            see="model in a session",
-        )
-    if rates[0].kind == "fed" and not tensor.graph.is_feedable(tensor):
-        raise _refuse(
-            guest,
-            f'it sets the learning rate, and "{tensor.name}" is a constant '
-            "that TensorFlow has already folded into other ops",
-            "build the optimizer with a variable or a "
-            "`tf.compat.v1.placeholder_with_default`",
             see="model in a session",
         )

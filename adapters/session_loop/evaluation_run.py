@@ -54,7 +54,11 @@ class EvaluationRun(CallbackRun):
         self.deliver("on_test_batch_begin", self._batch, {})
         request: tuple[Any] | None = self._requests.get(step)
         if request is None:
-            wanted = self._sources if self.calls["on_test_batch_end"] else self._plain
+            wanted = (
+                self._sources
+                if self.audience.calls["on_test_batch_end"]
+                else self._plain
+            )
             fed = fed_placeholders(self.graph, run_context.original_args.feed_dict)
             taken = self._pulls.fetched_with
             tensors = {s.key: s.tensor for s in wanted if taken(s, step, fed)}
@@ -76,7 +80,7 @@ class EvaluationRun(CallbackRun):
             # `evaluate` of Keras goes on; a `fit` around it reads the flag.
             self.model.stop_training = False
             self.asked_to_stop = True
-            self.stop_lenders()
+            self.borrowed.stop_lenders()
 
     def reset_metrics(self) -> None:
         self._logs.reset(self.session)
@@ -120,7 +124,7 @@ class PredictionRun(CallbackRun):
         if not self._is_in_batch:
             return None
         self.deliver("on_predict_batch_begin", self._batch, {})
-        if not self.calls["on_predict_batch_end"]:
+        if not self.audience.calls["on_predict_batch_end"]:
             return None
         # The same fetches again: the session computes them once.
         return tf.compat.v1.train.SessionRunArgs(fetches)

@@ -159,20 +159,6 @@ def _say_missing(
             logging.warning("hookbridge: %s", error)
 
 
-def check_rates(rates: Mapping[str, bool]) -> None:
-    """Refuse, at an epoch's end, a learning rate that was set and never read."""
-    for name, is_read in rates.items():
-        if not is_read:
-            raise errors.RefusedError(
-                f'A callback has set the learning rate "{name}", and no run of this '
-                "session that moves the global step or updates variables has read "
-                "it. Name the rate of an optimizer that the loop runs: "
-                "`as_hooks(..., learning_rate=...)`, or make it a variable, which "
-                "runs outside the loop read too.",
-                see="model in a session",
-            )
-
-
 def warn_without_loss(config: HookOptions) -> None:
     """Warn that `logs` has no loss, unless the user named losses of other names."""
     if not any("loss" in key for key in config.logs):

@@ -14,7 +14,7 @@ from hookbridge.ground.protocols import RunContext, RunValues
 
 
 class HookOnSteps(CopiedWrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-arg]
-    """A proxy of a hook: a run that is no step does not call it."""
+    """A proxy of a hook: a run that is not a step does not call it."""
 
     acts_as: ClassVar[Kind] = "hook"
 

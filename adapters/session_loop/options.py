@@ -64,7 +64,7 @@ class HookOptions:
             clone.check(self.model)
 
     def _check_words(self) -> None:
-        """Refuse options that are none of their words."""
+        """Refuse unknown values of enumerated options."""
         if self.missing_metric not in ("refuse", "warn"):
             raise errors.InvalidArgumentError(
                 f"`missing_metric` is {shown(self.missing_metric)}; expected 'refuse', "
@@ -172,12 +172,9 @@ def _check_logs(logs: Mapping[str, Any]) -> None:
 def _check_frequency(value: object) -> None:
     """Refuse a `validation_freq` that Keras would not take."""
     if isinstance(value, Collection) and not isinstance(value, (str, bytes)):
-        for epoch in value:
-            if optional_count("validation_freq", epoch) is None:
-                break
-        else:
-            if len(value):
-                return
+        epochs = [optional_count("validation_freq", epoch) for epoch in value]
+        if epochs and None not in epochs:
+            return
         raise errors.InvalidArgumentError(
             f"Received `validation_freq={shown(value)}`; expected at least one epoch "
             "that ends with the validation, counted from 1."

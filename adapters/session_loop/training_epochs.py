@@ -12,6 +12,8 @@ from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.session_graph.log_sources import LogSource
 from hookbridge.adapters.session_loop.epoch_clock import EpochClock
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
+from hookbridge.adapters.session_loop.monitors import ValueCheck
+from hookbridge.adapters.session_loop.outside import OutsideVariables
 from hookbridge.adapters.session_state.loop_state import LoopState
 from hookbridge.ground.protocols import Context, Session
 
@@ -27,6 +29,7 @@ class TrainingEpochs:
         deliver: Callable[..., None],
         validate: Callable[[int], Mapping[str, Any]],
         without_effect: Callable[[], Context],
+        values: ValueCheck,
     ) -> None:
         self.clock: EpochClock = EpochClock(steps_per_epoch)
         self.logs: EpochLogs = EpochLogs(sources)
@@ -35,8 +38,11 @@ class TrainingEpochs:
         self._rates = rates
         self._deliver = deliver
         self._validate = validate
-        # A context of events that change no state of callbacks and no variable.
+        # A context in which events are delivered and their effects undone.
         self._without_effect = without_effect
+        self._values = values
+        # What callbacks have of the model beside the session; None before the first.
+        self.outside: OutsideVariables | None = None
         # The state of the epoch that a restart or a recovery interrupted.
         self._interrupted: LoopState | None = None
         # The step of a worker's state may be later than that of its checkpoint; epochs
@@ -44,6 +50,10 @@ class TrainingEpochs:
         self._state_step = 0
         # The epoch that comes next; None where a restart or a recovery may skip some.
         self._next: int | None = None
+
+    def begin_session(self, step: int) -> None:
+        """Note that a session begins, the first one or that of a recovery."""
+        self._values.begin(step)
 
     def begin(self, step: int, session: Session) -> None:
         """Begin the epoch of a step."""
@@ -68,7 +78,7 @@ class TrainingEpochs:
         logging.warning(
             "hookbridge: this process made no step in %s: other workers, or runs "
             "through the raw session, moved the global step past it. Its callbacks "
-            "got no event there. Epochs of more steps avoid this "
+            "got no events for it. Use more steps for each epoch "
             "(steps_per_epoch=%s).",
             which,
             self._length,
@@ -94,6 +104,20 @@ class TrainingEpochs:
             logs.update(self._validate(self.clock.number))
         self.last_logs = dict(logs)
         self._deliver("on_epoch_end", self.clock.number, logs)
+
+    def check_values(self, step: int) -> None:
+        """Tells, before an epoch ends at a step, which metrics had no value in it."""
+        self._values.end_epoch(step, self.logs.current)
+
+    def warn_of_outside(self, step: int) -> None:
+        """Warns of variables of callbacks that no step has changed by now."""
+        if self.outside is not None:
+            self.outside.warn(step)
+
+    def finish(self, step: int) -> None:
+        """Warn about what had no effect: the training is over."""
+        self.warn_of_missed(self.clock.number_of(step))
+        self.warn_of_outside(step)
 
     def state(self, step: int, session: Session) -> LoopState:
         """Return what belongs to a checkpoint beside the callbacks' own state."""

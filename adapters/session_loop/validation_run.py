@@ -68,7 +68,7 @@ class ValidationRun:
         """Compare the first result with what callbacks monitor."""
         if not self._checked:
             self._checked = True
-            self._run.model.note_test_metrics(result)
+            self._run.model.live_note_metrics(result)
             training = self._run.model.metrics_names
             monitors.check_val_monitors(self._run.config, training, list(result))
 

@@ -43,7 +43,7 @@ class _BatchReporter(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
 
 class _GraphSeenError(Exception):
-    """Ends an evaluation whose graph was all that was wanted."""
+    """Stops the evaluation once its graph is built."""
 
 
 class _NamesOfGraph(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]

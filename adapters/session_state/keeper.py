@@ -16,6 +16,7 @@ from hookbridge.adapters.state.backups import Backup, choose_newest, newest_of
 from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.moments import Checkpoint
 from hookbridge.adapters.state.parts import Part, Saved, note_ended
+from hookbridge.adapters.state.save_keepers import SaveKeeper
 from hookbridge.adapters.state.write_order import WriteOrder
 from hookbridge.ground.protocols import Graph, Session
 from hookbridge.ground.tf_config import ClusterConfig, task_of
@@ -31,7 +32,7 @@ class KeptState(Protocol):
     is_over: bool  # whether they had `on_train_end`
 
 
-class StateKeeper:
+class StateKeeper(SaveKeeper):
     """Keeps the state of the callbacks of a graph with the checkpoints of its savers.
 
     The state is written before its checkpoint, so that no checkpoint is ever without
@@ -170,14 +171,12 @@ class StateKeeper:
     def save_session(
         self,
         session: Session,
+        step: int,
         prefix: str,
         write: Callable[[], Any],
         order: WriteOrder,
     ) -> None:
-        """Save a session with the state of callbacks, where no saver of it does.
-
-        See `Checkpoint` for `write` and `order`.
-        """
+        """See `SaveKeeper`; a saver of the graph does the same around each save."""
         if self.is_closed:
             write()
             order.release()

@@ -10,6 +10,7 @@ from typing import Any
 from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.session_state.keeper import StateKeeper
 from hookbridge.adapters.session_state.loop_state import LoopState, best_of, parse
+from hookbridge.adapters.state import save_keepers
 from hookbridge.adapters.state.backups import Backup, backups_of
 from hookbridge.adapters.state.moments import Ending
 from hookbridge.adapters.state.parts import Part
@@ -17,7 +18,6 @@ from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import Callback, Graph, Session
 
 # A keeper lives as long as a run or a saver holds it.
-_OF_GRAPH = Fact[weakref.ref[StateKeeper]]("graph", "keeper of callbacks' state")
 _OF_GUEST = Fact[weakref.ref[StateKeeper]]("guest", "keeper of its state")
 
 
@@ -36,10 +36,10 @@ class RunState:
         self.backups: list[Backup] = []
         self.is_ready = False
         self.is_over = False
-        keeper = keeper_of_graph(graph)
+        keeper: StateKeeper | None = save_keepers.keeper_of_graph(graph)
         if keeper is None or keeper.is_closed:
             keeper = StateKeeper(graph, checkpoint_dir)
-            _OF_GRAPH.put(graph, weakref.ref(keeper))
+            save_keepers.keeps_for(graph, keeper)
         self.keeper = keeper
         keeper.join(self)
 
@@ -83,13 +83,7 @@ class RunState:
         self.part.restore(saved)
         loops = saved.loops or [parse(None, saved.step)]
         loop = best_of(loops, self.run.loop_state().steps_per_epoch, keys)
-        return loop and loop._replace(is_in_step=saved.is_in_step)
-
-
-def keeper_of_graph(graph: Any) -> StateKeeper | None:
-    """Return the keeper of the callbacks' state in a graph's sessions, or None."""
-    reference = _OF_GRAPH.get(graph)
-    return None if reference is None else reference()
+        return None if loop is None else loop._replace(is_in_step=saved.is_in_step)
 
 
 def keeper_of(callback: Callback) -> StateKeeper | None:

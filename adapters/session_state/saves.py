@@ -173,7 +173,7 @@ def let_others_wait(session: Session) -> None:
         if not isinstance(hook, tf.compat.v1.train.CheckpointSaverHook):
             continue
         saver = hook._get_saver()
-        if not any(saver is each for each in followed):
+        if not any(saver is known for known in followed):
             followed.append(saver)
             _let_wait(saver, session)
 

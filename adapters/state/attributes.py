@@ -160,7 +160,7 @@ def put(callback: Any, name: str, value: Any, *, is_as_written: bool = False) ->
         Otherwise one of another kind than the attribute has now is not set.
 
     Raises:
-      TypeError: the attribute is no state, or the value is not of its kind.
+      TypeError: the attribute is not state, or the value is not of its kind.
     """
     # An existing list or dict is refilled, not replaced: other objects may hold it, and
     # its type may be a subclass.

@@ -107,7 +107,7 @@ def warn_without_state(backup: Backup) -> None:
     """Warn that a job goes on from a backup that Keras alone has written."""
     logging.warning(
         "hookbridge: training goes on from the backup %s, which has no state of "
-        "callbacks; they begin anew.",
+        "callbacks; they start over.",
         backup.prefix,
     )
 

@@ -118,7 +118,7 @@ def _leave_out_largest(entries: Sequence[Any]) -> None:
     del entry["state"][name]
     logging.warning(
         "hookbridge: `%s.%s` takes %d bytes as JSON. The limit is %d, so it is not "
-        "saved and begins anew after a restart. A NumPy array may be larger.",
+        "saved and starts over after a restart. A NumPy array may be larger.",
         entry["class"],
         name,
         sizes[index, name],

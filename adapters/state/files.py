@@ -112,7 +112,7 @@ class StateFiles:
                 logging.warning(
                     "hookbridge: the checkpoint %s has no state of callbacks (%s), "
                     "though other checkpoints of this job do, such as %s. Training "
-                    "goes on from the checkpoint; callbacks begin anew.",
+                    "goes on from the checkpoint; callbacks start over.",
                     prefix,
                     os.path.basename(path),
                     other_states[-1],
@@ -131,7 +131,7 @@ class StateFiles:
         except Exception as e:  # a damaged file may raise anything
             logging.warning(
                 "hookbridge: the state of callbacks in %s cannot be used (%s: %s). "
-                "Training goes on from the checkpoint; callbacks begin anew.",
+                "Training goes on from the checkpoint; callbacks start over.",
                 path,
                 type(e).__name__,
                 e,
@@ -141,9 +141,9 @@ class StateFiles:
         if file.is_in_step and of_task is None:
             logging.warning(
                 "hookbridge: the job ended during the step of the checkpoint %s, "
-                "before its callbacks had all events of that step. They go on "
-                "without the end of that batch: their counts and the mean of its "
-                "epoch lack it.",
+                "before its callbacks had all events of that step. These events are "
+                "not repeated: the counts of callbacks and the mean of the epoch "
+                "lack that batch.",
                 prefix,
             )
         return saved

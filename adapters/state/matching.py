@@ -156,9 +156,9 @@ def _reason(new: Sequence[Identity], rest: Sequence[Identity]) -> str:
     differences = [_differences(a, b) for a in new for b in rest]
     if all(differences):
         names = ", ".join(f"`{name}`" for name in sorted(set().union(*differences)))
-        return f"{callbacks} begins anew: the state of {states} has another {names}"
+        return f"{callbacks} starts over: the state of {states} has another {names}"
     return (
-        f"{callbacks} begins anew: it is unknown which of {len(rest)} states of "
+        f"{callbacks} starts over: it is unknown which of {len(rest)} states of "
         f"{states} belongs to which of {len(new)} callbacks"
     )
 

@@ -231,7 +231,7 @@ def _put(callback: Any, entry: Entry, saved: Saved) -> list[str]:
             except Exception as e:  # a property of a user's class may raise
                 logging.warning(
                     "hookbridge: `%s.%s` cannot be restored from %s (%s: %s). It "
-                    "begins anew; the other attributes are restored.",
+                    "starts over; the other attributes are restored.",
                     name,
                     attribute,
                     saved.path,

@@ -36,7 +36,7 @@ def log_restart(
     if going_on:
         sentences.append(f"Callbacks that go on: {', '.join(going_on)}.")
     if anew:
-        sentences.append(f"Callbacks that begin anew: {', '.join(anew)}.")
+        sentences.append(f"Callbacks that start over: {', '.join(anew)}.")
     _log(" ".join([*sentences, _DATA]))
 
 
@@ -44,7 +44,7 @@ def log_without_state(prefix: str) -> None:
     """Log that a training goes on from a checkpoint that has no state of callbacks."""
     _log(
         f"training goes on from {prefix}. It has no state of callbacks, so they "
-        f"begin anew. {_DATA}"
+        f"start over. {_DATA}"
     )
 
 

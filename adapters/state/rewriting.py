@@ -68,8 +68,9 @@ def undo(directory: str) -> None:
         prefix = folder.removesuffix(_KEPT)
         end(prefix)
         logging.warning(
-            "hookbridge: the job was killed while it wrote the checkpoint %s again, "
-            "with what callbacks had set at the end of its step. It is as before that.",
+            "hookbridge: the job was killed while it wrote the checkpoint %s again, to "
+            "add what callbacks had set at the end of its step. The files of the first "
+            "write are back.",
             prefix,
         )
 

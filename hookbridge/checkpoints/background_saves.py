@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
@@ -11,11 +12,10 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.adapters.hooked_loop.fit_states import FitStates
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.adapters.session_graph import saved
-from hookbridge.adapters.session_state.run_state import keeper_of_graph
 from hookbridge.adapters.session_state.saves import Saves, let_others_wait
+from hookbridge.adapters.state.save_keepers import SaveKeeper, keepers_of
 from hookbridge.adapters.state.write_order import InThread, wait_for_writes
 from hookbridge.checkpoints.value_copies import ValueCopies
 from hookbridge.ground import collected, compat
@@ -32,7 +32,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
 
     A step in which a `CheckpointSaverHook` saves waits until the files are there. Here
     it waits until the values are copied. Files, steps, names and the states of
-    callbacks beside the checkpoints are the same, in a session and in `fit`:
+    callbacks with the checkpoints are the same, in a session and in `fit`:
 
     - A checkpoint is written when callbacks have had all events of its step, once, with
       what they have set. If an error ends the loop before, it is written as it is then.
@@ -49,29 +49,29 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
     A process that is killed loses the checkpoint whose files are being written; the one
     before it is whole, with its state.
 
-    The memory holds the values twice, from the first save to the end: the copies of the
-    next save go where those of the last one were.
+    The memory holds the values twice, from the first save to the end: the next save
+    reuses the memory of the last one.
 
     Give it in the place of a `CheckpointSaverHook`. A `MonitoredTrainingSession` makes
-    one of its own, unless `save_checkpoint_steps` and `save_checkpoint_secs` are None.
+    another one, unless `save_checkpoint_steps` and `save_checkpoint_secs` are None.
 
     Args:
       checkpoint_dir: the folder of the checkpoints.
       save_secs: seconds between two saves; this or `save_steps` has to be given.
       save_steps: steps between two saves.
-      saver: a `tf.compat.v1.train.Saver`; by default that of the graph.
+      saver: a `tf.compat.v1.train.Saver`; by default the graph's.
       checkpoint_basename: what the names of the files begin with.
-      scaffold: a `Scaffold`, for its saver; not beside `saver`.
+      scaffold: a `Scaffold`, for its saver; not together with `saver`.
       listeners: each a `CheckpointSaverListener`, whose methods are called once for
         each save, on the thread of the loop.
       save_graph_def: whether `graph.pbtxt` and a `.meta` file are written too.
 
     Raises:
-      hookbridge.errors.InvalidArgumentError: `checkpoint_dir` is no path,
-        `save_steps` or `save_secs` is no number above 0, or another argument is not
+      hookbridge.errors.InvalidArgumentError: `checkpoint_dir` is not a path,
+        `save_steps` or `save_secs` is not a number above 0, or another argument is not
         what it says.
-      ValueError: as `CheckpointSaverHook`, for `save_secs` beside `save_steps` and for
-        `saver` beside `scaffold`.
+      ValueError: as `CheckpointSaverHook`, for `save_secs` with `save_steps` and for
+        `saver` with `scaffold`.
       hookbridge.errors.RefusedError: in `after_create_session`, where parameter servers
         hold the values: they write them themselves.
     """
@@ -121,7 +121,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         _check_is_local(session, self._get_saver())
         self._write_at_close(session)
         if not isinstance(session, LiveSession):
-            if keeper_of_graph(session.graph) is None:
+            if not keepers_of(session.graph, self._listeners):
                 _follow_savers(session)
             let_others_wait(session)
         super().after_create_session(session, coord)
@@ -163,13 +163,10 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         self, session: Session, step: int, prefix: str, write: Any, order: InThread
     ) -> None:
         """Give a save to who keeps the state of callbacks beside it, if anybody."""
-        keeper = keeper_of_graph(session.graph)
-        states = [s for s in self._listeners if isinstance(s, FitStates)]
-        if keeper is not None:
-            keeper.save_session(session, prefix, write, order)
-        for state in states:
-            state.save_session(session, step, prefix, write, order)
-        if keeper is None and not states:
+        keepers = keepers_of(session.graph, self._listeners)
+        for keeper in keepers:
+            keeper.save_session(session, step, prefix, write, order)
+        if not keepers:
             write()
             order.release()
 
@@ -234,7 +231,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         stops = [
             listener.after_save(session, self._written_step)
             for listener in self._listeners
-            if not isinstance(listener, FitStates)
+            if not isinstance(listener, SaveKeeper)
         ]
         return any(stops)
 
@@ -299,7 +296,12 @@ def _check_parts(saver: Any, basename: Any, scaffold: Any, listeners: Any) -> No
     """Refuse arguments that would fail in the first save."""
     if saver is not None and not collected.is_saver(saver):
         instance("saver", saver, v1.train.Saver, "a `tf.compat.v1.train.Saver`")
-    path("checkpoint_basename", basename, 'a name such as "model.ckpt"')
+    basename = path("checkpoint_basename", basename, 'a name such as "model.ckpt"')
+    if os.path.dirname(basename):
+        raise errors.InvalidArgumentError(
+            f"Received checkpoint_basename={basename!r}; expected a name without a "
+            "folder. Give the folder as `checkpoint_dir`."
+        )
     if scaffold is not None and not hasattr(scaffold, "saver"):
         instance("scaffold", scaffold, v1.train.Scaffold, "a `Scaffold`")
     instance("listeners", listeners or (), (list, tuple), "a list of listeners")

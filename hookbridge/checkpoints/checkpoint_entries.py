@@ -86,9 +86,9 @@ class Entries:
         weight = self.of(self._weights[slot.weight])
         if weight is None:
             return None
-        found = self._slots.of(slot, weight.removeprefix(f"{self._model.name}/"))
-        if len(found) == 1 or name in found:
-            return name if name in found else found[0]
+        slots = self._slots.of(slot, weight.removeprefix(f"{self._model.name}/"))
+        if len(slots) == 1 or name in slots:
+            return name if name in slots else slots[0]
         suffix = _v1_suffix(self._model, name, slot.weight)
         if suffix is not None and f"{weight}/{suffix}" in self._shapes:
             return f"{weight}/{suffix}"

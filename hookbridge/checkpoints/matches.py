@@ -29,7 +29,7 @@ class RestoreReport(NamedTuple):
       mismatched: `{variable: reason}` where an entry exists but does not fit.
       global_step: the step of the checkpoint, None if it has none.
       epoch: the `initial_epoch` with which `fit` and `OwnLoop` go on, by the state of
-        callbacks beside the checkpoint. None if there is no such state, or its loop had
+        callbacks at the checkpoint. None if there is no such state, or its loop had
         no epochs; `global_step` divided by the steps of an epoch says it then.
     """
 

@@ -42,19 +42,19 @@ def restore(
     v1 optimizer of the same kind gives them. `optimizer.iterations` is read from
     `global_step`. A v1 `MomentumOptimizer` accumulates gradients and Keras's SGD
     accumulates updates, so its slot is multiplied by minus the learning rate.
-    Callbacks go on with the state that was saved beside the checkpoint, see
+    Callbacks go on with the state that was saved with the checkpoint, see
     `as_callbacks`.
 
     Args:
       model: a built Keras model of any flavour, also one in a v1 graph that `fit`
-        trains. If it is compiled, the slots of its
-        optimizer are made and restored too; those of optimizers that are attributes
-        of the model are, once these are built.
+        trains. If it is compiled, the slots of its optimizer are made and restored too.
+        So are the slots of optimizers that are attributes of the model, once these
+        are built.
       checkpoint: a checkpoint prefix, or a directory, whose latest checkpoint is taken.
       names: `{variable of the model: checkpoint entry}` for names that differ, or a
         function that takes the name of a variable and returns its entry, or None. It
-        is called once for each variable, and again for the weight of a slot without an
-        entry of its own, on the calling thread.
+        is called once for each variable, and again for the weight of a slot without a
+        separate entry, on the calling thread.
       must_restore_weights: whether a weight without a fitting entry is an error.
         Without it, neither is what does not fit of the optimizer.
       must_restore_optimizer: whether what could not be given back of a compiled
@@ -173,6 +173,6 @@ def newest(folder: str) -> str | None:
         raise errors.InvalidArgumentError(
             f"{state} is damaged: {reason}. Expected what a saver wrote: the line "
             '`model_checkpoint_path: "model.ckpt-N"` of a checkpoint in this folder. '
-            "Write that line, or remove the file to begin anew."
+            "Write that line, or remove the file to start over."
         )
     return path

@@ -32,7 +32,7 @@ class ValueCopies:
         self._copies: dict[SavedArray, tuple[np.ndarray[Any, Any], tf.Tensor]] = {}
 
     def of(self, values: Mapping[SavedArray, Any]) -> dict[SavedArray, Any]:
-        """Return the values now, as tensors, except those that are no numbers of NumPy.
+        """Return the values now, as tensors, except those that are not NumPy numbers.
 
         Those, such as texts, stay what they are. TensorFlow copies such a value itself
         before it updates the variable.

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from hookbridge import errors
 from hookbridge.cli.parser import Parser, Values
+from hookbridge.docs_pages import anchor
 from hookbridge.ground import nearest_names
-from hookbridge.ground.docs_pages import anchor
 from hookbridge.ground.package_files import files_below, of_wheel
 
 SUMMARY = "Print a page of the documentation, as errors name it."
@@ -47,7 +47,7 @@ def _check(kind: str, name: str, choices: Sequence[str]) -> None:
 
 
 def _headings(lines: Sequence[str]) -> Iterator[int]:
-    """Yield the lines that are headings; a comment in a code block is no heading."""
+    """Yield the lines that are headings; comments in code are not."""
     is_code = False
     for index, line in enumerate(lines):
         is_code ^= line.startswith("```")

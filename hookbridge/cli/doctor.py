@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hookbridge import errors
+from hookbridge.cli.migrate_scan import FORMATS
 from hookbridge.cli.parser import HIDDEN, Parser, Values
 from hookbridge.cli.streams import escape_unknown
 from hookbridge.old_programs.names.target import NEWEST
@@ -22,7 +23,7 @@ def define_flags(parser: Parser) -> None:
     parser.argument("paths", "*")
     parser.add_argument("-m", default="", help=HIDDEN)
     parser.flag("details", False, "Also show the places that need no manual work.")
-    parser.flag("format", "text", "Format of the result.", ("text", "json"))
+    parser.flag("format", "text", "Format of the result.", FORMATS)
     parser.flag(
         "target", NEWEST, "The TensorFlow version that the program will run on."
     )
@@ -31,7 +32,7 @@ def define_flags(parser: Parser) -> None:
 def run(values: Values) -> int:
     """Print the diagnosis; return 1 if something is left to a person."""
     escape_unknown()
-    from hookbridge.old_programs.scanning import diagnosis, verdict
+    from hookbridge.old_programs.scanning import diagnosis, formats, verdict
 
     if bool(values.paths) == bool(values.m):
         received = "both" if values.m else "none"
@@ -40,8 +41,10 @@ def run(values: Values) -> int:
             "a module."
         )
     diagnosed = diagnosis.diagnose(values.paths, values.target, values.m)
-    if values.format == "json":
+    if values.format == "text":
+        print(verdict.as_text(diagnosed, details=values.details))
+    elif values.format == "json":
         print(verdict.as_json(diagnosed))
     else:
-        print(verdict.as_text(diagnosed, details=values.details))
+        print(formats.WRITERS[values.format](diagnosed.report))
     return int(diagnosed.left > 0)

@@ -24,7 +24,7 @@ HOSTS = ("session", "fit", "parameter_server")
 def define_flags(parser: Parser) -> None:
     """Define the command's flags."""
     parser.argument("file", flag="model_def")
-    parser.flag("host", "session", "The loop that would run the guests.", HOSTS)
+    parser.flag("host", "session", "The loop that would run the list.", HOSTS)
     text = "The loop of `hookbridge train`; use it instead of --host."
     parser.flag("loop", None, text, LOOPS)
     text = "Parameter servers of the training, with --loop."

@@ -64,7 +64,7 @@ _FLAGS: dict[str, dict[str, tuple[str, Any]]] = {
         "model_dir": ("Folder for checkpoints and logs.", str),
         "seed": ("Seed of the initial weights and of random operations.", int),
         "progress": ("Show no progress line.", None),
-        "report": ("Record what each guest sees and costs, for report.html.", None),
+        "report": ("Record what each hook and callback sees and costs.", None),
     },
 }
 # The flags of a command that reads data with the newest checkpoint, besides its files.

@@ -16,7 +16,7 @@ from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.training.file_text import MODELS, check_file
 from hookbridge.jobs.training.training_settings import TrainingSettings
 
-# Errors of a run that had begun: they are no errors in usage.
+# Errors of a run that had begun: they are not errors in usage.
 _ERRORS_OF_A_RUN = (
     errors.LiveModelError,
     errors.LiveSessionError,

@@ -57,7 +57,7 @@ def _shown(results: Mapping[str, Any], form: str) -> str:
 
 TRAIN = JobCommand(
     "train",
-    "Train a model definition file in any loop, driven by its guests.",
+    "Train a model definition file in any loop, with its hooks and callbacks.",
     _EXAMPLE.format("train", "--epochs=5 ", "train"),
     lambda job: job.train(),
     NOTE="Other spellings: --model_def=FILE.py; --job-dir, --data_dir, --max_steps,\n"

@@ -27,5 +27,5 @@ def run(values: Values) -> int:
     from hookbridge.old_programs.scanning import formats
 
     report = scan(values.paths, target=values.target)
-    print(getattr(formats, f"as_{values.format}")(report))
+    print(formats.WRITERS[values.format](report))
     return int(values.check and report.remaining > 0)

@@ -110,7 +110,7 @@ class Parser(argparse.ArgumentParser):
     def argument(
         self, name: str, nargs: str | None = None, *, flag: str = "", **keywords: Any
     ) -> None:
-        """Define an argument that is no flag; `flag` may stand before it."""
+        """Define an argument that is not a flag; `flag` may stand before it."""
         self._defaults_of[name] = [] if nargs == "*" else None
         self.add_argument(name, nargs=nargs, help=HIDDEN, **keywords)
         self._argument_as_flag = f"--{flag}"

@@ -1,4 +1,4 @@
-"""`tf.contrib`: each of its names gives its counterpart of today.
+"""`tf.contrib`: each of its names gives its current counterpart.
 
 Programs under `hookbridge run` find it in its old place, rewritten programs here:
 
@@ -9,9 +9,9 @@ Programs under `hookbridge run` find it in its old place, rewritten programs her
 docs/what-comes-back.md lists the counterparts. A name without one raises when used.
 
 Reading order: `namespace` (the modules that a program sees; the source of each name is
-in `hookbridge/old_programs/names/contrib_names.py`), `gone` (the names that have none),
+in `hookbridge/old_programs/names/contrib_names.py`), `gone` (the names without one),
 `private_modules`, `keras_package` and `old_backend` (Keras as it was until 2.3), and
-`mended_slim`. The room `areas` has what needs code of its own.
+`mended_slim`. The room `areas` has what needs new code.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def __getattr__(name: str) -> Any:
     from hookbridge.old_programs.names import contrib_names
 
     sources = contrib_names.AREAS.get(name, ())
-    if any(source.partition(".")[0] == "tf_slim" for source in sources):
+    if any(source.root == "tf_slim" for source in sources):
         mended_slim.mend()
     return getattr(namespace.root(), name)
 

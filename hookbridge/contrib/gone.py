@@ -1,4 +1,4 @@
-"""Names of TensorFlow 1 that are gone without a replacement: using one raises."""
+"""Names of TensorFlow 1 that were removed without a replacement: using one raises."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Gone:
         """Never called: `with` needs it before it calls `__enter__`, which raises."""
 
     def __instancecheck__(self, item: Any) -> bool:
-        # No object can be an instance of a class that is gone.
+        # No object can be an instance of a class that was removed.
         return False
 
     def __repr__(self) -> str:

@@ -102,9 +102,9 @@ def _own(dotted: str, of_tf1: bool) -> dict[str, Callable[[], Any]]:
     return makers
 
 
-def _named(living: str, of_tf1: bool) -> Any:
-    """Return a name in its place of today, of Keras or of ours."""
-    module, _, name = living.rpartition(".")
+def _named(replacement: str, of_tf1: bool) -> Any:
+    """Return a name in its current place, of Keras or of ours."""
+    module, _, name = replacement.rpartition(".")
     is_of_keras = module.partition(".")[0] == KERAS
     owner = find(module, of_tf1) if is_of_keras else importlib.import_module(module)
     return getattr(owner, name)

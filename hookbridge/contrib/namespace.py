@@ -12,6 +12,7 @@ from hookbridge.contrib.gone import Gone
 from hookbridge.estimator import revive
 from hookbridge.ground import compat, extras
 from hookbridge.old_programs.names import contrib_names
+from hookbridge.old_programs.names.contrib_names import Source
 from hookbridge.old_programs.names.outcome import hint
 from hookbridge.old_programs.names.target import had_in_tf1
 
@@ -82,7 +83,7 @@ def _below(path: str, name: str) -> Any:
     dotted = f"tf.contrib.{full}"
     was_there = had_in_tf1(dotted)
     # What the sources of an area have besides is none of `tf.contrib`.
-    value = find(full) if was_there or contrib_names.lives(dotted) else None
+    value = find(full) if was_there or contrib_names.is_available(dotted) else None
     if value is not None:
         return value
     if was_there:
@@ -93,8 +94,8 @@ def _below(path: str, name: str) -> Any:
 def _in_files(area: str, path: str, last: str, name: str) -> Any:
     """Return the attribute `name` of `path`, the file `last` of an area.
 
-    The files of an area exist no more: a name of any file is looked for in an area
-    that is called like the file, then in the whole area.
+    The files of an area were removed: a name of any file is looked for in an area that
+    is called like the file, then in the whole area.
     """
     area_of_file = f"{area}.{last}"
     is_area = contrib_names.areas_above(area_of_file)
@@ -105,19 +106,19 @@ def _in_files(area: str, path: str, last: str, name: str) -> Any:
     if value is not None and not isinstance(value, types.ModuleType):
         return value
     if in_slim := contrib_names.in_file_of_slim(area, last, name):
-        return resolve(in_slim)
+        return resolve(Source.parse(in_slim))
     if value is not None or (name.islower() and not name.startswith("_")):
         real = None if isinstance(value, Contrib) else value
         return Contrib(f"{path}.{name}", real)
     return Gone(f"tf.contrib.{area}.{name}")
 
 
-def resolve(source: str) -> Any:
+def resolve(source: Source) -> Any:
     """Return the object of a source.
 
     See `hookbridge.old_programs.names.contrib_names`.
     """
-    root, *parts = source.split(".")
+    root, parts = source.root, source.name.split(".") if source.name else []
     value: Any
     if root == "tf":
         value = importlib.import_module("tensorflow")
@@ -129,25 +130,27 @@ def resolve(source: str) -> Any:
         value, parts = compat.private(parts[0]), parts[1:]
     elif root == "tensorboard":
         extras.check(root, user="What the program uses of tf.contrib")
-        return importlib.import_module(source)
+        return importlib.import_module(source.dotted)
     else:
-        return _slim(source)
+        return _slim(source.dotted)
     for part in parts:
         value = _attribute(value, part)
         if value is _MISSING:
-            raise errors.PrivateNameMovedError(f"`{source}` is not in this TensorFlow.")
+            raise errors.PrivateNameMovedError(
+                f"`{source.dotted}` is not in this TensorFlow."
+            )
     return value
 
 
-def _slim(source: str) -> Any:
+def _slim(dotted: str) -> Any:
     """Return a module of tf_slim, or a name in one."""
     extras.check("tf_slim", user="What the program uses of tf.contrib")
     try:
         # Not by attribute: packages of tf_slim bind other modules to the names of their
         # own submodules.
-        return importlib.import_module(source)
+        return importlib.import_module(dotted)
     except ModuleNotFoundError:
-        module, _, name = source.rpartition(".")
+        module, _, name = dotted.rpartition(".")
         return getattr(importlib.import_module(module), name)
 
 

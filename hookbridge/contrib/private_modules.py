@@ -1,4 +1,4 @@
-"""Private modules of TensorFlow, with the names that they have lost since version 1.
+"""Private modules of TensorFlow, with the names that were removed since version 1.
 
 TensorFlow's own modules stay as they are: a program gets a view of them.
 """
@@ -102,7 +102,7 @@ def find(dotted: str) -> Any:
 
 @functools.cache
 def _find_in_tensorflow(dotted: str) -> Any:
-    """Return a private module; public names replace those that it lost.
+    """Return a private module; public names replace those that were removed.
 
     Many functions have moved to another private module since TensorFlow 1. Most of
     them are also public, under the same name.
@@ -143,7 +143,7 @@ def _others(dotted: str) -> dict[str, Callable[[], Any]]:
 
 
 def _in_its_place(dotted: str) -> Any:
-    """Return what stands for a private module that is no more; None if nothing does."""
+    """Return what replaces a removed private module; None if nothing does."""
     if f"{dotted}.".startswith(f"{ESTIMATOR}."):
         in_estimator = dotted.replace("tensorflow", "tensorflow_estimator", 1)
         return importlib.import_module(in_estimator)

@@ -93,5 +93,5 @@ class ExitThreads:
         while (function := self._work.get()) is not None:
             try:
                 function()
-            except Exception:  # the other calls are made all the same
+            except Exception:  # keep going with the other calls
                 traceback.print_exc()

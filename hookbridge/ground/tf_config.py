@@ -77,7 +77,7 @@ class ClusterConfig:
         """Read `TF_CONFIG`; without it, or if it is empty, the job is local.
 
         Args:
-          environment: the environment variables; None takes those of the process.
+          environment: the environment variables; None takes the process's.
 
         Raises:
           errors.InvalidArgumentError: `TF_CONFIG` is malformed; the message names
@@ -130,8 +130,8 @@ class ClusterConfig:
           resolver: a `tf.distribute.cluster_resolver.ClusterResolver`.
 
         Raises:
-          errors.InvalidArgumentError: `resolver` is no resolver, it does not know this
-            process's task, or its cluster is not valid; the message names the key.
+          errors.InvalidArgumentError: `resolver` is not a resolver, it does not know
+            this process's task, or its cluster is not valid; the message names the key.
         """
         name = type(resolver).__name__
         if not callable(getattr(resolver, "cluster_spec", None)):

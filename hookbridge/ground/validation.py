@@ -12,7 +12,7 @@ class ValidationReport(Protocol):
     """Receives what a `Validation` tells about its batches while it runs.
 
     hookbridge makes it. Call each method once for each batch, on the thread on which
-    `run` was called, that of the training loop. Every call becomes an
+    `run` was called, the training loop's. Every call becomes an
     `on_test_batch_begin` or `on_test_batch_end` of the callbacks.
     """
 

@@ -92,7 +92,7 @@ class Explanation(NamedTuple):
             return f"{HOSTS[self.host]}: no guests"
         verdict = f"{len(refused)} of {len(self.guests)} guests refused"
         if not refused:
-            verdict = f"all guests are carried ({len(carried)})"
+            verdict = f"all guests work ({len(carried)})"
         lines = [f"{HOSTS[self.host]}: {verdict}"]
         for guest in refused:
             lines += [

@@ -31,9 +31,10 @@ def profile(guests: Any) -> Profile:
         print(profile)
 
     Each row is an event of a guest. The time of an event that runs inside another event
-    (such as those of a validation that a callback starts) counts only for the inner
-    one. The bridge's own work for guests of the other loop is in the rows `hookbridge`;
-    what it lets a session compute for them, such as a validation, in `TensorFlow`.
+    (such as the events of a validation that a callback starts) counts only for the
+    inner one. The bridge's own work for guests of the other loop is in the rows
+    `hookbridge`. What it lets a session compute for them, such as a validation, is in
+    `TensorFlow`.
 
     Args:
       guests: one hook or callback, or a list of them, as for `as_hooks` and
@@ -150,9 +151,8 @@ class Profile:
             step = run.host.step_maker.function
             if step is None:  # a run of a session, or a step of another process
                 return call(*args)
-            if not self._note_followed(
-                step
-            ):  # Keras's own step is no work of the bridge
+            # Keras's own step is not the bridge's work.
+            if not self._note_followed(step):
                 self._set(step, run=self._timed(step.run, "", ""))
             self._set(run, call=timed)
             return timed(*args)

@@ -22,7 +22,7 @@ class EpsilonCause(NamedTuple):
 
     Attributes:
       cause: what it explains of the difference.
-      is_of_framework: whether it is no mistake: the numbers are defaults, and only
+      is_of_framework: whether it is not a mistake: the numbers are defaults, and only
         gradients that are nearly rounding move weights differently.
       size: how far it moves weights, as a part of a move.
     """

@@ -44,7 +44,7 @@ class Comparison:
       layer: the layer of the first difference, or "drift" for one that has grown.
       causes: what explains the difference, the cause that explains most first. A cause
         that explains less than 98 % is not among them.
-      notes: what else is to be known, such as settings that differ.
+      notes: what else to note, such as settings that differ.
       matching: which variable belongs to which.
     """
 
@@ -129,14 +129,14 @@ def compare(
       names: `{recorded name: name in the port}` of variables and parts of batches
         whose names and shapes do not tell.
       tolerance: how far the first loss may be off, as a part of it; the other
-        tolerances are multiples of it. None takes that of the numbers' type.
+        tolerances are multiples of it. None takes the tolerance of the numbers' type.
 
     Returns:
       What differs first, with the causes that explain it.
 
     Raises:
       errors.InvalidArgumentError: a folder has no recording, or one without steps, a
-        name does not exist, or the tolerance is no number above 0.
+        name does not exist, or the tolerance is not a number above 0.
     """
     recorded, ported = Recording(reference), Recording(port)
     for name, recording in (("reference", recorded), ("port", ported)):

@@ -273,7 +273,7 @@ class Pairing:
         }
 
     def notes(self) -> Iterator[str]:
-        """Yield what is to be known beside the differences."""
+        """Yield what else to note, in addition to the differences."""
         counts = len(self.reference.steps), len(self.port.steps)
         if counts[0] != counts[1]:
             yield f"the reference has {counts[0]} steps, the port {counts[1]}"

@@ -81,7 +81,7 @@ class FitStep:
         """Return whether it is an untrained weight: a moving average, or frozen."""
         if not self._is_eager:
             return _MOVING.search(variable.op.name) is not None
-        of_model = self._graph.handles.get(variable.op.name)
+        of_model = self._graph.variables.handles.get(variable.op.name)
         return of_model is not None and bool(of_model.is_weight)
 
     def facts(self) -> dict[str, Any]:

@@ -85,7 +85,7 @@ class GraphStep:
     def fetches(self, run_context: Any) -> dict[str, Any] | None:
         """Return the fetches beside those of a run.
 
-        None if the run is no training step.
+        None if the run is not a training step.
         """
         if self._steps is None:
             counter = collected.global_step(self._graph)
@@ -169,7 +169,11 @@ class GraphStep:
             copy = GraphCopy(self._graph, fetches, first.arrays("batch"), weights)
             return {VARIATIONS: list(recorded_variations(copy, finite(first.loss)))}
         except (tf.errors.OpError, ValueError, TypeError, KeyError) as e:
-            logging.info("hb.recorder: the graph was not tried with mistakes: %s", e)
+            logging.info(
+                "hb.recorder: `compare` will not name causes in layers, because a copy "
+                "of the graph did not run: %s",
+                e,
+            )
             return {}
 
     def random_ops(self, fetches: Mapping[str, Any]) -> list[str]:

@@ -99,8 +99,10 @@ def _curves(result: Comparison) -> Iterator[str]:
     """Yield loss and learning rate of both."""
     yield '<h2 id="curves">Curves</h2>' + charts.legend(["reference", "port"])
     both = {"reference": result.reference, "port": result.port}
-    rates = {who: _points(each, "learning_rate") for who, each in both.items()}
-    losses = {who: _points(each, "loss") for who, each in both.items()}
+    rates = {
+        who: _points(recording, "learning_rate") for who, recording in both.items()
+    }
+    losses = {who: _points(recording, "loss") for who, recording in both.items()}
     changes = any(len({y for _, y in points}) > 1 for points in rates.values())
     yield '<div class="charts">'
     if any(losses.values()):

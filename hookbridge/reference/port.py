@@ -169,10 +169,10 @@ class PortRecording:
           metrics: `{name: number}`.
 
         Raises:
-          errors.InvalidArgumentError: an argument is no number or no dict of arrays,
-            `weights` has other names or shapes than at first, `gradients` other ones
-            than the weights, the recording would become too large, or it is not within
-            its `with` block.
+          errors.InvalidArgumentError: an argument is not a number or not a dict of
+            arrays, `weights` has other names or shapes than at first, `gradients` other
+            ones than the weights, the recording would become too large, or it is not
+            within its `with` block.
         """
         if self._state != "open":
             when = "before" if self._state == "new" else "after"
@@ -208,8 +208,8 @@ class PortRecording:
     ) -> Iterator[None]:
         """Record the step that a block makes by `loss.backward(); optimizer.step()`.
 
-        Gradients are those of `backward`, before a clipping in the block. A block that
-        raises records nothing.
+        Gradients are recorded after `backward`, before a clipping in the block. A block
+        that raises records nothing.
 
         Args:
           optimizer: the `torch.optim.Optimizer`, whose rate is recorded.

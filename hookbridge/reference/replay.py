@@ -73,7 +73,7 @@ class Replay:
 
         Raises:
           errors.InvalidArgumentError: `names` has a name that does not exist, or
-            `shapes` is no dict of shapes.
+            `shapes` is not a dict of shapes.
         """
         recorded = {name: value.shape for name, value in self.weights.items()}
         instance("shapes", shapes, Mapping, "a dict {name: shape or array}")

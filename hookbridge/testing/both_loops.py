@@ -182,7 +182,7 @@ def _in_fit(guests: list[Any], x: Any, y: Any, epochs: int) -> Any:
 def _logged(folder: Path) -> Iterator[list[str]]:
     """Return the lines that guests log, without times and the folder's name.
 
-    What TensorFlow says of graphs and sessions is no line of a guest, nor what it
+    What TensorFlow says of graphs and sessions is not a line of a guest, nor what it
     says once in a process of names that are deprecated.
     """
     lines: list[str] = []
@@ -215,6 +215,7 @@ _OF_A_LOOP = (
     "Create CheckpointSaverHook",
     "Calling checkpoint listeners",
     "hookbridge: training goes on from step",
+    "Callback method `",  # how long it takes
 )
 
 

@@ -17,9 +17,9 @@ _SPY = "_hookbridge_spied"
 def spy(guest: object, log: EventLog, name: str | None = None) -> Any:
     """Make a guest record what it receives, without changing what it does.
 
-    The methods of the instance are wrapped, not those of its class. Only events that
-    the guest overrides are recorded (see `lifecycle.overridden`), so no host takes it
-    for a guest with more batch methods than it has. Spying again moves the guest to
+    The methods of the instance are wrapped, not the methods of its class. Only events
+    that the guest overrides are recorded (see `lifecycle.overridden`), so no host takes
+    it for a guest with more batch methods than it has. Spying again moves the guest to
     the new log and name.
 
     Args:

@@ -12,7 +12,7 @@ from typing import Any
 
 import guest_code
 import h5py
-import hook_hosts
+import hook_loops
 import numpy as np
 from callback_loops import fit, session_loop
 
@@ -31,8 +31,8 @@ def guests_of(codes: Sequence[str], folder: Path, keras: Any) -> list[Any]:
         "folder": folder,
         "k": keras,
         "hb": hb,
-        "v1": hook_hosts.v1,
-        "train": hook_hosts.v1.train,
+        "v1": hook_loops.v1,
+        "train": hook_loops.v1.train,
         "G": guest_code,
     }
     return [eval(code, names) for code in codes]
@@ -62,13 +62,13 @@ def hooks_seen(
     guests = guests_of(codes, folder, keras)
     log = EventLog()
     watcher = RecordingHook(log, "watcher", fetches="loss:0")
-    end = hook_hosts.v1.train.StopAtStepHook(last_step=hook_hosts.STEPS)
+    end = hook_loops.v1.train.StopAtStepHook(last_step=hook_loops.STEPS)
     seen: dict[str, Any] = {}
-    with hook_hosts.tf_log() as lines, _error_in(seen):
+    with hook_loops.tf_log() as lines, _error_in(seen):
         if natively:
-            hook_hosts.in_session([watcher, *guests, end])
+            hook_loops.in_session([watcher, *guests, end])
         else:
-            hook_hosts.in_fit(keras, [watcher, *guests, end])
+            hook_loops.in_fit(keras, [watcher, *guests, end])
     seen["events"] = [delivery.event for delivery in log.of("watcher")]
     seen["losses"] = watcher.results()
     seen["lines"] = [_line(line) for line in lines if line.startswith("loss = ")]
@@ -123,10 +123,10 @@ def _files(folder: Path) -> dict[str, Any]:
         elif path.suffix == ".h5":
             found[name] = arrays(path)
         elif path.suffix == ".index":
-            values = hook_hosts.read_checkpoint(str(path.with_suffix("")))
+            values = hook_loops.read_checkpoint(str(path.with_suffix("")))
             found[name] = dict(sorted(values.items()))
         elif path.is_dir() and list(path.glob("events.*")):
-            scalars = hook_hosts.read_scalars(path)
+            scalars = hook_loops.read_scalars(path)
             found[name] = [
                 (step, tag, 0.0 if tag == "global_step/sec" else value)
                 for step, tag, value in scalars

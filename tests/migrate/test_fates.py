@@ -53,15 +53,15 @@ def test_every_way_out_is_a_name_that_its_place_has(version: str) -> None:
     assert len(asked) > 2000
     for name in asked:
         found = resolve(name, target)
-        if found is not None and found.living:
+        if found is not None and found.replacement:
             # The place has the name: nothing more becomes of it.
-            assert resolve(found.living, target) is None, (name, found)
-            if found.living.startswith("tf."):
-                assert target.has(found.living), (name, found)
+            assert resolve(found.replacement, target) is None, (name, found)
+            if found.replacement.startswith("tf."):
+                assert target.has(found.replacement), (name, found)
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "living"),
+    ("name", "code", "replacement"),
     [
         ("tf.estimator.LinearRegressor", "ESTIMATOR", "hookbridge.estimator.Linear"),
         ("tf.compat.v1.estimator.LinearRegressor", "ESTIMATOR", "hookbridge.estima"),
@@ -116,10 +116,12 @@ def test_every_way_out_is_a_name_that_its_place_has(version: str) -> None:
         ("tf.examples.tutorials.mnist.mnist.loss", "GONE", ""),
     ],
 )
-def test_what_becomes_of_a_name(name: str, code: str, living: str) -> None:
+def test_what_becomes_of_a_name(name: str, code: str, replacement: str) -> None:
     found = resolve(name, Target(NEWEST))
     assert found is not None and found.code == code
-    assert found.living.startswith(living) and bool(found.living) is bool(living)
+    assert found.replacement.startswith(replacement) and bool(
+        found.replacement
+    ) is bool(replacement)
 
 
 def names_of_1_15(kind: str) -> list[str]:
@@ -137,7 +139,7 @@ def answer(name: str, target: Target) -> str:
     found = resolve(name, target)
     if found is None:
         return "as it is"
-    return "another name" if found.living else "removed, with advice"
+    return "another name" if found.replacement else "removed, with advice"
 
 
 def test_every_name_of_1_15_has_an_answer_and_the_docs_count_them(

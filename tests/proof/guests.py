@@ -23,12 +23,12 @@ import hookbridge as hb
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "adapters" / "helpers"))
 
-import hook_hosts
+import hook_loops
 
 v1: Any = tf.compat.v1
 
 Make = Callable[[Path], Any]
-# Steps: hook_hosts.STEPS, which is 12.
+# Steps: hook_loops.STEPS, which is 12.
 STOP = 4
 # What TensorFlow's logger says of savers, sessions and old names.
 OF_LOOPS = re.compile("heckpoint|init_op|^Graph was|^From ")
@@ -46,7 +46,7 @@ def tensor(name: str) -> Any:
 def weights() -> dict[str, Any]:
     """The classifier's variables by their names in WEIGHTS."""
     return {
-        hook_hosts.short(variable.op.name): variable
+        hook_loops.short(variable.op.name): variable
         for variable in v1.trainable_variables()
     }
 
@@ -173,7 +173,7 @@ def easy_rec() -> dict[str, Make]:
 
     def numpy_checkpoint(folder: Path) -> Any:
         file = folder / "weights.npz"
-        doubled: Any = {name: 2 * value for name, value in hook_hosts.WEIGHTS.items()}
+        doubled: Any = {name: 2 * value for name, value in hook_loops.WEIGHTS.items()}
         np.savez(file, **doubled)
         return live(lambda: utils.NumpyCheckpointRestoreHook(str(file), weights()))
 
@@ -190,7 +190,7 @@ def easy_rec() -> dict[str, Make]:
 
     return {
         "ProgressHook": lambda folder: utils.ProgressHook(
-            hook_hosts.STEPS, str(folder / "progress"), True
+            hook_loops.STEPS, str(folder / "progress"), True
         ),
         "CheckpointSaverHook": lambda folder: utils.CheckpointSaverHook(
             str(folder / "saved"), save_steps=STOP
@@ -294,15 +294,15 @@ def effect(loop: Callable[[list[Any]], Any], make: Make) -> dict[str, Any]:
         hooks = [*made] if isinstance(made, list) else [made]
         saver = v1.train.CheckpointSaverHook(str(folder / "last"), save_steps=1000)
         # A session at the end of its data makes a run that is no step.
-        stop = v1.train.StopAtStepHook(num_steps=hook_hosts.STEPS)
-        with hook_hosts.tf_log() as lines:
+        stop = v1.train.StopAtStepHook(num_steps=hook_loops.STEPS)
+        with hook_loops.tf_log() as lines:
             loop([*hooks, saver, stop])
         last = tf.train.latest_checkpoint(str(folder / "last"))
         found: dict[str, Any] = {
             name: np.round(value, 4).tolist()
-            for name, value in hook_hosts.read_checkpoint(last).items()
+            for name, value in hook_loops.read_checkpoint(last).items()
         }
-        found["scalars"] = [row[:2] for row in hook_hosts.read_scalars(folder)]
+        found["scalars"] = [row[:2] for row in hook_loops.read_scalars(folder)]
         found["log"] = [_seconds(line) for line in lines if not OF_LOOPS.search(line)]
         for path in sorted(set(folder.rglob("*")) - before, key=_number):
             # A file has the step that a training run read before or after it raised
@@ -325,11 +325,11 @@ def main(name: str) -> int:
 
     def fit(hooks: list[Any]) -> None:
         tf.keras.backend.clear_session()
-        model = hook_hosts.keras_model(tf.keras, optimizer=optimizers.SGD)
-        hook_hosts.in_fit(tf.keras, hooks, model=model)
+        model = hook_loops.keras_model(tf.keras, optimizer=optimizers.SGD)
+        hook_loops.in_fit(tf.keras, hooks, model=model)
 
     for hook, make in hooks_of.items():
-        native = effect(hook_hosts.in_session, make)
+        native = effect(hook_loops.in_session, make)
         bridged = effect(fit, make)
         others = [
             f"{key}: {native.get(key)} in a session, {bridged.get(key)} in fit"

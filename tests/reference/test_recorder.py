@@ -360,7 +360,7 @@ def test_gradient_of_an_optimizer_that_assigns(resource: bool, tmp_path: Path) -
     assert "mean" not in first.line["gradient_norms"]
 
 
-def test_nothing_recorded_is_told(tmp_path: Path, said: Any) -> None:
+def test_nothing_recorded_is_told(tmp_path: Path, absl_records: Any) -> None:
     with tf.Graph().as_default():
         v1.train.get_or_create_global_step()
         w = v1.get_variable("w", initializer=2.0)
@@ -368,7 +368,7 @@ def test_nothing_recorded_is_told(tmp_path: Path, said: Any) -> None:
         hooks = [hb.recorder(tmp_path)]
         with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
             session.run(train_op)  # neither moves the global step nor is an optimizer
-    assert said("nothing was recorded. No run moved the global step")
+    assert absl_records("nothing was recorded. No run moved the global step")
 
 
 def test_the_loss_is_what_is_trained(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ import hookbridge
 from hookbridge.contrib import namespace, private_modules
 from hookbridge.contrib.areas import learn
 from hookbridge.ground.compat import installed_tf_version
+from hookbridge.old_programs.names.contrib_names import AREAS, NAMES, Source
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import DATA, Target, table
 
@@ -120,11 +121,20 @@ def test_every_name_of_1_15_lives_or_is_told_to_be_gone(
                 for name in names:
                     full = ".".join(part for part in (top, module, name) if part)
                     found = resolve(full, target)
-                    is_gone = found is not None and not found.living
+                    is_gone = found is not None and not found.replacement
                     # The list of living names of tf.contrib is that of the newest.
                     assert (full in dead) is is_gone or (IS_215 and is_gone), full
                     if full in dead and kind == "contrib" and found is not None:
                         assert "Instead: " + found.hint in dead[full], full
+
+
+def test_a_source_of_the_table_is_read_as_it_is_written() -> None:
+    listed = [source for sources in AREAS.values() for source in sources]
+    for source in (*listed, *NAMES.values()):
+        assert Source.parse(source.dotted) == source
+    assert all(source.file.is_file() for source in listed if source.root == "ours")
+    with pytest.raises(ValueError, match="unknown source"):
+        Source.parse("numpy.array")
 
 
 @ON_NEWEST
@@ -368,7 +378,9 @@ def test_what_files_of_contrib_had_is_found_in_the_files_of_tf_slim() -> None:
             value = getattr(value, part)
         for name in [each for each in vars(module) if each.startswith(names)]:
             found = resolve(f"tf.contrib.{file}.{name}", Target("2.21"))
-            assert found is not None and found.living == f"{module.__name__}.{name}"
+            assert (
+                found is not None and found.replacement == f"{module.__name__}.{name}"
+            )
             assert getattr(value, name) is vars(module)[name]
 
 

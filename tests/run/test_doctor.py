@@ -18,6 +18,7 @@ from hookbridge.ground import compat, installed
 from hookbridge.old_programs.names import contrib_names
 from hookbridge.old_programs.names.target import NEWEST, said, table
 from hookbridge.old_programs.scanning import diagnosis, verdict
+from hookbridge.old_programs.scanning.scan import scan
 
 BEFORE_3_14 = pytest.mark.skipif(
     sys.version_info >= (3, 14), reason="Python 3.14 takes `except A, b:`"
@@ -237,6 +238,26 @@ def test_hooks_need_a_keras_that_computes_with_tensorflow(
     assert ("KERAS_BACKEND" in capsys.readouterr().out) is is_told
 
 
+def test_doctor_and_scan_count_places_alike_and_share_their_formats(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line with two findings is one place."""
+    (tmp_path / "old.py").write_text(
+        "import tensorflow as tf\nx = tf.placeholder('f')\n"
+    )
+    report = scan([tmp_path])
+    assert [f.line for f in report.findings if f.verdict == "auto"] == [2, 2]
+    assert (report.verdicts["auto"], report.remaining) == (1, 1)
+    assert main(["doctor", "--details", str(tmp_path)]) == 0
+    assert "changes 1 place." in " ".join(capsys.readouterr().out.split())
+    assert main(["doctor", "--format=sarif", str(tmp_path)]) == 0
+    (run,) = json.loads(capsys.readouterr().out)["runs"]
+    codes = {result["ruleId"] for result in run["results"]}
+    assert codes == {f.code for f in report.findings}
+    assert main(["doctor", "--format=html", str(tmp_path)]) == 0
+    assert capsys.readouterr().out.startswith("<!doctype html>")
+
+
 @pytest.mark.parametrize(
     ("source", "code", "begin"),
     [
@@ -343,7 +364,7 @@ def test_every_name_of_the_table_is_listed() -> None:
     known = {*contrib_names.AREAS, *table("public-1.15")["contrib"]}
     assert contrib_names.names().keys() <= known
     for name in contrib_names.NAMES:
-        assert contrib_names.lives(f"tf.contrib.{name}"), name
+        assert contrib_names.is_available(f"tf.contrib.{name}"), name
 
 
 @pytest.mark.parametrize(

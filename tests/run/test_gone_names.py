@@ -81,7 +81,7 @@ def test_what_is_gone_and_not_used_needs_no_person(
 
 def test_modules_that_the_newest_tensorflow_has_are_not_gone() -> None:
     target = Target(NEWEST)
-    for name in table("names")["gone modules"]:
+    for name in table("names")["removed modules"]:
         found = resolve(name, target)
         assert found is not None and found.code == "GONE" and found.hint, name
     for name in (
@@ -96,4 +96,4 @@ def test_modules_that_the_newest_tensorflow_has_are_not_gone() -> None:
 @pytest.mark.parametrize("name", ["__name__", "__file__", "__doc__"])
 def test_each_module_has_the_attributes_of_modules(name: str) -> None:
     found = resolve(f"tf.contrib.crf.{name}", Target(NEWEST))
-    assert found is not None and found.living == f"hookbridge.contrib.crf.{name}"
+    assert found is not None and found.replacement == f"hookbridge.contrib.crf.{name}"

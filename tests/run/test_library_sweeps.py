@@ -17,7 +17,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hookbridge.old_programs.names.lost_in_libraries import lost_names, lost_part
+from hookbridge.old_programs.names.removed_in_libraries import (
+    removed_names,
+    removed_part,
+)
 from hookbridge.old_programs.names.renamed_arguments import OF_FUNCTIONS
 
 DATA = Path(__file__).with_name("data")
@@ -99,7 +102,7 @@ _OPEN = {"args", "kwargs", "kwarg", "style", "x", "y"}
 
 def test_every_name_that_numpy_has_lost_is_told() -> None:
     lost = set(NUMPY["names"]) - set(dir(np))
-    known = {n[len("numpy.") :] for n in lost_names() if n.startswith("numpy.")}
+    known = {n[len("numpy.") :] for n in removed_names() if n.startswith("numpy.")}
     known |= {"bool", "long"}  # NumPy 2 has them again
     assert not {n for n in lost - known if not OF_NO_USE.fullmatch(n)}
 
@@ -110,7 +113,7 @@ def test_every_method_that_arrays_have_lost_is_told() -> None:
         lost = {name for name in methods if not hasattr(owner, name)}
         # Types of data still have this one, so that the name alone tells nothing.
         assert {f"numpy.ndarray.{name}" for name in lost - {"newbyteorder"}} <= {
-            *lost_names()
+            *removed_names()
         }, kind
 
 
@@ -118,7 +121,7 @@ def test_every_argument_that_functions_of_numpy_have_lost_is_told() -> None:
     for name, arguments in NUMPY["arguments"].items():
         module, _, last = name.rpartition(".")
         function = getattr(importlib.import_module(module), last, None)
-        if function is None or lost_part(name):
+        if function is None or removed_part(name):
             continue  # its name is lost
         try:
             today = inspect.signature(inspect.unwrap(function)).parameters
@@ -135,7 +138,7 @@ def test_every_name_that_python_has_lost_is_told() -> None:
         for module, names in OF_PYTHON_OF_NO_USE.items()
         for name in names
     }
-    untold = {name for name in _lost_of_python() if not lost_part(name)}
+    untold = {name for name in _lost_of_python() if not removed_part(name)}
     assert untold <= of_no_use | OF_OWN_FILES
 
 

@@ -24,7 +24,7 @@ from fork_server import ForkServer
 from launching import as_own_file, launch_fork
 
 from hookbridge.cli import main
-from hookbridge.old_programs.names import lost_in_libraries
+from hookbridge.old_programs.names import removed_in_libraries
 from hookbridge.old_programs.run.given_back import (
     lost_methods,
     lost_names,
@@ -364,24 +364,26 @@ def test_modules_that_python_lost_are_told_left_out_or_renamed(
 
 
 def test_the_table_says_what_stands_for_each_name() -> None:
-    for name, row in lost_in_libraries.lost_names().items():
-        assert bool(row.living) != bool(row.hint), name
+    for name, row in removed_in_libraries.removed_names().items():
+        assert bool(row.replacement) != bool(row.hint), name
         # Modules whose names of today are known come back with these names.
-        below = [n for n in lost_in_libraries.lost_names() if n.startswith(f"{name}.")]
+        below = [
+            n for n in removed_in_libraries.removed_names() if n.startswith(f"{name}.")
+        ]
         ours = name in lost_names._OURS or name in lost_methods.OURS
         given = ours or bool(below)
-        assert row.is_given_back is (given and not row.living), name
+        assert row.is_given_back is (given and not row.replacement), name
 
 
 def test_a_lost_method_has_one_name_of_today() -> None:
     """A rewrite knows the method, and not of which library its object is."""
-    for full in lost_in_libraries.lost_names():
+    for full in removed_in_libraries.removed_names():
         method = full.rpartition(".")[2]
         rows = [
-            lost_in_libraries.lost_names()[name]
-            for name in lost_in_libraries.lost_methods(method)
+            removed_in_libraries.removed_names()[name]
+            for name in removed_in_libraries.removed_methods(method)
         ]
-        assert len({row.living.rpartition(".")[2] for row in rows}) < 2, method
+        assert len({row.replacement.rpartition(".")[2] for row in rows}) < 2, method
 
 
 def test_doctor_looks_up_what_is_imported_from_an_installed_library(

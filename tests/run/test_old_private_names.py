@@ -47,8 +47,8 @@ def test_a_moved_private_name_is_the_public_one() -> None:
             continue
         module, _, last = name.rpartition(".")
         found = getattr(private_modules.find(module), last, None)
-        living = [operator.attrgetter(one)(tf.compat.v1) for one in public]
-        if not any(found is one for one in living):
+        replacement = [operator.attrgetter(one)(tf.compat.v1) for one in public]
+        if not any(found is one for one in replacement):
             wrong.append((name, found))
     assert not wrong
 
@@ -58,10 +58,12 @@ def test_a_moved_private_name_has_the_same_answer() -> None:
     for name, public in PUBLIC.items():
         outcome = resolve(name, target)
         # Of another TensorFlow than the installed one no private names are known.
-        if outcome is not None and outcome.living.startswith("tf."):
-            living = outcome.living.removeprefix("tf.").removeprefix("compat.v1.")
-            if living not in public:
-                other.append((name, outcome.living))
+        if outcome is not None and outcome.replacement.startswith("tf."):
+            replacement = outcome.replacement.removeprefix("tf.").removeprefix(
+                "compat.v1."
+            )
+            if replacement not in public:
+                other.append((name, outcome.replacement))
     assert not other
 
 
@@ -71,7 +73,7 @@ def test_a_private_name_of_keras_has_the_answer_of_its_public_name() -> None:
         for name, public in names.items():
             outcome = resolve(f"tensorflow.python.keras.{module}.{name}", target)
             assert outcome is not None
-            if as_v1(outcome.living).removeprefix("tf.") not in public:
+            if as_v1(outcome.replacement).removeprefix("tf.") not in public:
                 other.add(name)
     assert other == LEGACY
 
@@ -109,9 +111,9 @@ def test_a_private_name_of_estimator_is_the_same_object() -> None:
         if inspect.ismodule(value):
             continue
         outcome = resolve(f"{module}.{name}", target)
-        assert outcome is not None and outcome.living, (module, name)
-        if _living(outcome.living) is not value:
-            other.append((module, name, outcome.living))
+        assert outcome is not None and outcome.replacement, (module, name)
+        if _living(outcome.replacement) is not value:
+            other.append((module, name, outcome.replacement))
     assert not other
 
 

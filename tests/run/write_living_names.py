@@ -21,7 +21,8 @@ MORE = {"estimator": ["estimator.experimental"], "data": ["tf.compat.v1.data"]}
 
 
 def listed(source: str) -> list[str]:
-    return [n for n in dir(namespace.resolve(source)) if not n.startswith("_")]
+    module = namespace.resolve(contrib_names.Source.parse(source))
+    return [n for n in dir(module) if not n.startswith("_")]
 
 
 def main() -> None:

@@ -96,9 +96,9 @@ def _place(module: str, name: str, is_called: bool) -> str:
         return ""
     if not name:
         return _place_of_module(module)
-    living = own_names(module).get(name, "")
-    if living.startswith("keras."):
-        above, _, last = living.rpartition(".")
+    replacement = own_names(module).get(name, "")
+    if replacement.startswith("keras."):
+        above, _, last = replacement.rpartition(".")
         return _place(above, last, is_called)
     value = getattr(view, name, None)
     if value is None or (inspect.ismodule(value) and is_called):

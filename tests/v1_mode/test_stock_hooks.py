@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import hook_hosts as hosts
+import hook_loops
 import hook_support as support
 import pytest
 
@@ -16,13 +16,13 @@ def test_carried(
 ) -> None:
     def model() -> Any:
         keras2.backend.clear_session()  # each model has a graph of its own
-        return hosts.keras_model(keras2, optimizer=keras2.optimizers.legacy.SGD)
+        return hook_loops.keras_model(keras2, optimizer=keras2.optimizers.legacy.SGD)
 
     found = support.run_all(model, mode, tmp_path_factory.mktemp)
     for row in support.CARRIED:
         hook, folder = found[row.name]
         if row.name == "StepCounterHook" and mode == "fit":
-            tags = {tag for _, tag, _ in hosts.read_scalars(folder)}
+            tags = {tag for _, tag, _ in hook_loops.read_scalars(folder)}
             assert tags == {"training/SGD/iter/sec"}
         else:
             assert row.check(hook, folder, mode), row.name

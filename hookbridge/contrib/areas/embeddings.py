@@ -128,7 +128,7 @@ def real_valued_column(
     dtype: Any = tf.float32,
     normalizer: Any = None,
 ) -> Any:
-    """`tf.contrib.layers.real_valued_column`: a numeric column of today."""
+    """`tf.contrib.layers.real_valued_column`: a current numeric column."""
     if dimension is None:
         raise ValueError(
             "dimension=None, a column of any length, which TensorFlow no longer has"

@@ -193,7 +193,7 @@ def make_export_strategy(
 def replace_monitors_with_hooks(monitors_or_hooks: Any, estimator: Any) -> list[Any]:
     """`tf.contrib.learn.monitors.replace_monitors_with_hooks`, where all are hooks.
 
-    Monitors are gone: a class that is one raises where it is used.
+    Monitors were removed: a class that is one raises where it is used.
     """
     return list(monitors_or_hooks or ())
 

@@ -1,4 +1,4 @@
-"""`tf.contrib.rnn`: cells that TensorFlow has no more, with their variable names."""
+"""`tf.contrib.rnn`: cells that TensorFlow removed, with their variable names."""
 
 from __future__ import annotations
 

@@ -125,6 +125,29 @@ FRAMES: dict[str, tuple[PrivateFrame, ...]] = {
         for keras in KERAS
         for event in ("set_model", "on_train_begin", "on_test_begin")
     ),
+    "set_attribute": (
+        *_keras_2_frames(
+            "base_layer:Layer.__setattr__",
+            "name",
+            why="whether a model gets the optimizer of a session",
+        ),
+        PrivateFrame(
+            "keras.src.backend.tensorflow.trackable:KerasAutoTrackable.__setattr__",
+            ("name",),
+            "whether a model gets the optimizer of a session",
+        ),
+    ),
+    "h5_optimizer": tuple(
+        PrivateFrame(
+            f"{module}:save_optimizer_weights_to_hdf5_group",
+            ("optimizer",),
+            "whether a model is saved that has the optimizer of a session",
+        )
+        for module in (
+            *(f"{keras}.src.saving.legacy.hdf5_format" for keras in KERAS),
+            "keras.src.legacy.saving.legacy_h5_format",
+        )
+    ),
     "keras3_step": (
         PrivateFrame(
             f"{_KERAS_3_TRAINER}._make_function.function",

@@ -99,7 +99,7 @@ def known_troubles(versions: Mapping[str, str]) -> list[str]:
             bound = f'"{package}<{first[0]}"'
             troubles.append(
                 f"{name} {versions[name]} with {package} {version}: {trouble}; "
-                f"mend it with `pip install {bound}`."
+                f"correct it with `pip install {bound}`."
             )
     return troubles
 

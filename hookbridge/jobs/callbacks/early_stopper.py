@@ -20,11 +20,11 @@ class EarlyStopper(ReadyMade):
         on the thread of the loop.
 
     Attributes:
-      evaluations: the list that `stop_fn` gets. It is saved beside checkpoints and goes
+      evaluations: the list that `stop_fn` gets. It is saved with checkpoints and goes
         on after a restart.
 
     Raises:
-      errors.InvalidArgumentError: `stop_fn` is no function.
+      errors.InvalidArgumentError: `stop_fn` is not a function.
     """
 
     def __init__(self, stop_fn: Callable[[list[dict[str, Any]]], bool]) -> None:

@@ -19,11 +19,11 @@ from hookbridge.jobs.callbacks.ready_made import ReadyMade
 class LearningRateScheduler(ReadyMade):
     """Sets the learning rate of each step.
 
-    Each update uses the value of its own step, on parameter servers too. In a `fit`
+    Each update uses the value of its step, on parameter servers too. In a `fit`
     under `ParameterServerStrategy` the callback waits for the steps under way before
     it changes the rate. So a schedule that changes rarely costs nothing there; one that
     changes in each step makes the workers take turns. Its role is `"worker"`: in a
-    session each worker sets the rate of its own updates.
+    session each worker sets the rate of its updates.
 
     Args:
       schedule: called with the number of updates that the model has had, from 0;
@@ -31,7 +31,7 @@ class LearningRateScheduler(ReadyMade):
         training step, or execution of several, on the thread of the loop.
 
     Raises:
-      errors.InvalidArgumentError: `schedule` is no function, its first argument is
+      errors.InvalidArgumentError: `schedule` is not a function, its first argument is
         called `epoch`, as in Keras's `LearningRateScheduler`, or it returned no number
         before a step.
     """
@@ -69,7 +69,7 @@ class LearningRateScheduler(ReadyMade):
         return self._first + batch
 
     def _rate_of(self, step: int) -> float:
-        """Return the rate of the schedule at a step; refuse what is no number."""
+        """Return the rate of the schedule at a step; refuse what is not a number."""
         rate = self._schedule(step)
         try:
             value = math.nan if isinstance(rate, (str, bytes)) else float(rate)

@@ -41,10 +41,9 @@ class ModelUploader(ReadyMade):
       error: the error of the last upload, or None.
 
     Raises:
-      errors.InvalidArgumentError: `remote_url` or `path` is no text, nothing can
-        be sent to `remote_url`, `retries` or
-        `wait_secs` is no number of at least 0, or `on_train_begin` finds neither `path`
-        nor the entry of `params`.
+      errors.InvalidArgumentError: `remote_url` or `path` is not text, nothing can
+        be sent to `remote_url`, `retries` or `wait_secs` is negative or not a number,
+        or `on_train_begin` finds neither `path` nor the entry of `params`.
     """
 
     def __init__(

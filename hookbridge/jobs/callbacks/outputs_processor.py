@@ -20,7 +20,7 @@ class PredictionOutputsProcessor(ReadyMade):
         batch of `predict`, on the thread of the loop.
 
     Raises:
-      errors.InvalidArgumentError: `process_fn` is no function.
+      errors.InvalidArgumentError: `process_fn` is not a function.
     """
 
     def __init__(self, process_fn: Callable[[Any], Any]) -> None:

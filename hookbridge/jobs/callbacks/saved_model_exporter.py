@@ -31,15 +31,15 @@ class SavedModelExporter(ReadyMade):
       path: the folder; an older model there is replaced when the new one is complete.
         None takes `params["saved_model_path"]`.
       model_fn: an Estimator's `model_fn`, if there is no Keras model. It is called
-        once in each export, with a graph of its own, on the thread of the loop.
+        once in each export, with a new graph, on the thread of the loop.
       serving_input_fn: returns a `ServingInputReceiver`; needed with `model_fn`. It is
         called once before it, on the same thread and graph.
       model_params: the `params` of `model_fn`.
 
     Raises:
       errors.InvalidArgumentError: only one of `model_fn` and `serving_input_fn` is
-        given, or one is no function, or `on_train_begin` finds neither `path` nor the
-        entry of `params`.
+        given, or one is not a function, or `on_train_begin` finds neither `path` nor
+        the entry of `params`.
     """
 
     def __init__(

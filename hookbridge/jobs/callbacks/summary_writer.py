@@ -24,11 +24,11 @@ class SummaryWriter(ReadyMade):
         evaluation; returns `{tag: number}`. It may also call functions such as
         `tf.summary.image`, which write to the same files, and return None. It is called
         once after each evaluation, on the thread of the loop.
-      log_dir: where the files go; None takes the folder `evaluation` beside the
-        checkpoints (`params["checkpoint_path"]`).
+      log_dir: where the files go; None takes the folder `evaluation` next to
+        the checkpoints (`params["checkpoint_path"]`).
 
     Raises:
-      errors.InvalidArgumentError: `summaries_fn` is no function, or it returned
+      errors.InvalidArgumentError: `summaries_fn` is not a function, or it returned
         something else after an evaluation, or there is no folder.
     """
 

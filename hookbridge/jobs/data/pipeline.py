@@ -40,7 +40,7 @@ class Pipeline:
         function runs once for each row, in the threads of `tf.data`.
       batch_size: examples in a batch.
       columns: a value for each column of a line, which sets its type: `""` for text,
-        `0` for integers, `0.0` for floats. It is no default: no column may be empty.
+        `0` for integers, `0.0` for floats. It is not a default: no column may be empty.
       locations: the columns that name files. Relative names are below the folder of
         the first file of `rows`.
       label: the column of an integer label, checked against `num_classes`.

@@ -23,7 +23,7 @@ class Rows:
     Args:
       files: paths or patterns, or folders, of any file system that `tf.io.gfile`
         knows; one or a list.
-      header_lines: lines at the top of each text file that are no data.
+      header_lines: lines at the top of each text file that are not data.
       format: `"text"` or `"tfrecord"`; None decides by the names of the files.
       name: the name of `files` in messages.
 
@@ -74,7 +74,7 @@ class Rows:
         """Return a `tf.data.Dataset` of `(file, number, row)`.
 
         Lines are numbered as in an editor, with the header; records are numbered
-        from 1. Empty lines are no rows.
+        from 1. Empty lines are not rows.
 
         Args:
           without: `(file, number)` of rows that are left out.

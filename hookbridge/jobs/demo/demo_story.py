@@ -28,8 +28,8 @@ def complaints(
     """Return where a guest's events in one process differ from the documented order.
 
     `expected` are the events that the guest can see here. A `lagging` step may end
-    after later ones have begun. Who is no chief begins with the epoch in which it
-    joined, and the chief may end it in the middle of a step.
+    after later ones have begun. A task other than the chief begins with the epoch in
+    which it joined, and the chief may end it in the middle of a step.
     """
     words = "".join(f"{event} " for event, _ in events)
     pattern = _pattern(kind, expected, lagging, is_chief)

@@ -225,7 +225,7 @@ def training_session(hooks: Iterable[Any] | None = None, **config: Any) -> Any:
       The `tf.compat.v1.train.MonitoredSession`.
 
     Raises:
-      errors.NotAGuestError: `hooks` has something that is no hook.
+      errors.NotAGuestError: `hooks` has something that is not a hook.
       errors.InvalidArgumentError: there is no such argument.
       Exception: all that `MonitoredTrainingSession` and the hooks raise.
     """

@@ -10,6 +10,7 @@ import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
+from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.hooked_loop import epoch_means
 from hookbridge.adapters.hooked_loop.epoch_means import Means
 from hookbridge.ground.arguments import shown
@@ -30,6 +31,34 @@ def check(logs: object) -> None:
     )
 
 
+def check_monitored(
+    guests: Sequence[Guest], returned: object, logs: Logs, made: Mapping[str, Any]
+) -> None:
+    """Refuse a step without the number that a callback cannot work without.
+
+    What `end_epoch` or an evaluation may still add is left to the end of the epoch.
+
+    Args:
+      guests: the guests of the loop.
+      returned: what the first step has returned.
+      logs: how logs are made of it.
+      made: the logs that were made of it.
+    """
+    for guest in guests:
+        name = guest.monitor if guest.kind == "callback" else None
+        is_lost = name == "loss" and name not in made and logs is None
+        if name is None or not (name in made or (is_lost and returned is not None)):
+            continue
+        value = made.get(name, returned)
+        if not _is_one_number(value):
+            raise errors.InvalidArgumentError(
+                f"`{guest.name}` monitors `{name}`, and the step returned "
+                f"{shown(value)} for it; expected a number. Return the loss of the "
+                "batch from the step, or say with `logs=` which part of what it "
+                f"returns is `{name}`."
+            )
+
+
 class OwnEpochLogs:
     """The logs of one epoch, or of one evaluation.
 
@@ -40,6 +69,7 @@ class OwnEpochLogs:
 
     def __init__(self) -> None:
         self._metrics: dict[str, Any] = {}
+        self._further: dict[str, Any] = {}  # of the epoch, in addition to its steps'
         self.begin()
 
     def begin(self) -> None:
@@ -49,6 +79,15 @@ class OwnEpochLogs:
         self.last: dict[str, Any] = {}
         for metric in self._metrics.values():
             metric.reset_state()
+
+    def add(self, logs: Mapping[str, Any]) -> None:
+        """Add to the logs of the epoch, or of the next one if none is open."""
+        self._further.update(logs)
+
+    def of_ended_epoch(self) -> dict[str, Any]:
+        """Return the logs of the epoch, which ends."""
+        further, self._further = self._further, {}
+        return {**self.last, **further}
 
     def note(self, logs: Logs) -> None:
         """Note the metrics that a step fills, before it does."""
@@ -148,6 +187,14 @@ def _is_scalar(value: Any) -> bool:
         return _is_number(value)
     is_numeric = value.dtype.is_floating or value.dtype.is_integer
     return bool(value.shape.rank == 0 and is_numeric)
+
+
+def _is_one_number(value: Any) -> bool:
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, NotImplementedError):
+        return False
+    return array.ndim == 0 and array.dtype.kind in "fiub"
 
 
 def _is_number(value: object) -> bool:

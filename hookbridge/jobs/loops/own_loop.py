@@ -11,6 +11,7 @@ from hookbridge.adapters.convert import as_callbacks
 from hookbridge.adapters.fit_loop.native_step_maker import fit_host
 from hookbridge.adapters.fit_loop.own_step import EndOfLoop, OwnInstallation
 from hookbridge.adapters.graph_fit.functions import is_graph_model
+from hookbridge.adapters.guests.guest_record import records
 from hookbridge.adapters.guests.keys_of_logs import add_keys
 from hookbridge.adapters.hook_to_callback import HookToCallback
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
@@ -30,7 +31,7 @@ from hookbridge.jobs.loops import own_evaluation, own_logs
 
 
 class OwnLoop:
-    """Calls hooks and callbacks around the steps of a training loop of your own.
+    """Calls hooks and callbacks around the steps of your own training loop.
 
         with hb.loops.OwnLoop(guests, model=model, steps_per_epoch=100) as loop:
             for batch in data:
@@ -61,7 +62,7 @@ class OwnLoop:
       history: `{name: [value of each epoch]}`, as `fit` returns it.
 
     Raises:
-      errors.InvalidArgumentError: the model is no Keras model, or a number is bad.
+      errors.InvalidArgumentError: the model is not a Keras model, or a number is bad.
       errors.NotAGuestError: an item is neither a hook nor a callback.
       errors.RefusedError: a guest or the model cannot be in such a loop.
     """
@@ -89,18 +90,17 @@ class OwnLoop:
             )
         self._callbacks = as_callbacks(guests)
         self._model = model
-        self._optimizer = optimizer
+        attributes = {} if optimizer is None else {"optimizer": optimizer}
+        self._lent = InstanceMethods(model, attributes)
         self._steps_per_epoch = steps_per_epoch
         self._epochs = epochs
         self._epoch = initial_epoch
         self._verbose = verbose
         self._logs = own_logs.OwnEpochLogs()
-        self._further_logs: dict[str, Any] = {}  # of the epoch, beside its steps'
         self._batch = 0
         self._checked: Any = None  # the step that can be called as it was
         self._is_in_epoch = False
-        # Keras 2 counts the batches of `fit`, for `TensorBoard`.
-        self._counter = getattr(model, "_train_counter", None)
+        self._counter = _BatchCounter(model)
         self._list: Any = None
         self._installation: OwnInstallation | None = None
         self._run: HookedRun | None = None
@@ -109,10 +109,8 @@ class OwnLoop:
 
     def __enter__(self) -> OwnLoop:
         model = self._model
-        attributes = {} if self._optimizer is None else {"optimizer": self._optimizer}
-        self._lent = InstanceMethods(model, attributes)
         self._lent.install()
-        self._steps = 0 if self._counter is None else int(self._counter.numpy())
+        self._counter.begin()
         installation = OwnInstallation()
         run = HookedRun.open(model, lambda run: fit_host(run, installation))
         run.means = self._logs
@@ -220,11 +218,13 @@ class OwnLoop:
           What the step has returned.
 
         Raises:
-          errors.InvalidArgumentError: `logs` is something else, or `step` cannot be
-            called with `args`.
+          errors.InvalidArgumentError: `logs` is something else, `step` cannot be
+            called with `args`, or what it returns has no number for what a callback
+            monitors.
         """
         own_logs.check(logs)
-        if step is not self._checked:
+        is_first = step is not self._checked
+        if is_first:
             if callable(logs):
                 with_arguments("logs", logs, "returned")
             names = (f"argument_{index}" for index in range(len(args)))
@@ -244,10 +244,11 @@ class OwnLoop:
             returned = self._installation.call(
                 step, partial(own_logs.named, logs=logs), args
             )
-        if self._counter is not None:
-            self._steps += 1
-            self._counter.assign(self._steps)
+        self._counter.add_one()
         batch_logs = self._logs.after(returned, logs, args)
+        if is_first:
+            guests = records(self._callbacks)
+            own_logs.check_monitored(guests, returned, logs, batch_logs)
         self._deliver("on_train_batch_end", self._batch, batch_logs)
         self._batch += 1
         return returned
@@ -266,14 +267,13 @@ class OwnLoop:
         Args:
           logs: further logs of the epoch.
         """
-        self._further_logs.update(logs or {})
+        self._logs.add(logs or {})
         self._finish_epoch()
 
     def _finish_epoch(self) -> None:
         if self._is_in_epoch:
             self._is_in_epoch, self._batch = False, 0
-            logs = own_logs.numbers({**self._logs.last, **self._further_logs})
-            self._further_logs = {}
+            logs = own_logs.numbers(self._logs.of_ended_epoch())
             self._epoch += 1
             self._deliver("on_epoch_end", self._epoch - 1, logs)
 
@@ -317,14 +317,30 @@ class OwnLoop:
             instance("data", data, Iterable, "the batches, or None to call `step` once")
         self._check_open("evaluate")
         metrics = own_evaluation.evaluate(self._list, step, data, logs)
-        self._further_logs.update(
-            {f"val_{name}": value for name, value in metrics.items()}
-        )
+        self._logs.add({f"val_{name}": value for name, value in metrics.items()})
         return metrics
 
 
+class _BatchCounter:
+    """Counts the batches as `fit` of Keras 2 does, for `TensorBoard`."""
+
+    def __init__(self, model: KerasModel) -> None:
+        self._variable = getattr(model, "_train_counter", None)
+        self._count = 0
+
+    def begin(self) -> None:
+        """Go on from the count of the model."""
+        self._count = 0 if self._variable is None else int(self._variable.numpy())
+
+    def add_one(self) -> None:
+        """Count a batch."""
+        if self._variable is not None:
+            self._count += 1
+            self._variable.assign(self._count)
+
+
 def _check_model(model: KerasModel) -> None:
-    """Refuse what is no model, and models whose loop cannot be the user's own."""
+    """Refuse what is not a model, and models whose loop cannot be the user's own."""
     if keras_of(model) is None:
         raise errors.InvalidArgumentError(
             f"model must be a Keras model, whose variables hooks and callbacks see; "

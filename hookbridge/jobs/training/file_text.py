@@ -48,8 +48,8 @@ def check_file(path: str, names: Sequence[str]) -> None:
       names: one of them is looked for in it.
 
     Raises:
-      errors.InvalidArgumentError: the file is no Python file, it has none of the names,
-        or it would train while it is imported.
+      errors.InvalidArgumentError: the file is not a Python file, it has none of the
+        names, or it would train while it is imported.
     """
     if not os.path.isfile(path):
         raise errors.InvalidArgumentError(

@@ -9,10 +9,12 @@ from typing import Any
 
 import tensorflow as tf
 
-import hookbridge as hb
 from hookbridge import errors
+from hookbridge.adapters.convert import as_callbacks
 from hookbridge.adapters.live_model.clone import keras_of
+from hookbridge.checkpoints.restoring import restore
 from hookbridge.jobs.callbacks.ready_made import ReadyMade
+from hookbridge.jobs.loops.clusters.parameter_server import parameter_server_strategy
 from hookbridge.jobs.loops.towers.devices import tower_devices
 from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
 from hookbridge.jobs.training.job_process import SAVE_SECS, JobProcess
@@ -58,9 +60,7 @@ class FitTraining:
             )
         # In workers and parameter servers this call does not return.
         if self._process.config.cluster:
-            strategy = hb.loops.parameter_server_strategy(
-                self._process.config, guests=guests
-            )
+            strategy = parameter_server_strategy(self._process.config, guests=guests)
         else:
             strategy = mirrored_strategy(settings.num_towers)
         if settings.seed is not None:
@@ -132,11 +132,11 @@ class FitTraining:
             compile_model(model, process.definition, batches)
         path = process.checkpoint()
         if path is not None:
-            hb.checkpoints.restore(model, path, must_restore_optimizer=trains)
+            restore(model, path, must_restore_optimizer=trains)
         return model
 
     def _callbacks(self, guests: list[Any]) -> list[Any]:
-        return hb.as_callbacks([_Params(self._process.params), *guests])
+        return as_callbacks([_Params(self._process.params), *guests])
 
 
 class _Params(ReadyMade):

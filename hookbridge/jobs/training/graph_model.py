@@ -8,7 +8,7 @@ from typing import Any
 
 import tensorflow as tf
 
-import hookbridge as hb
+from hookbridge import estimator
 from hookbridge.adapters.live_model import clone
 from hookbridge.adapters.session_graph.session_variables import write
 from hookbridge.ground import compat
@@ -80,15 +80,15 @@ class GraphModel:
         is_dict = isinstance(predictions, Mapping)
         outputs = predictions if is_dict else {"predictions": predictions}
         if mode == PREDICT:
-            export = hb.estimator.export.PredictOutput(outputs)
-            return hb.estimator.EstimatorSpec(
+            export = estimator.export.PredictOutput(outputs)
+            return estimator.EstimatorSpec(
                 mode, predictions=outputs, export_outputs={"serving_default": export}
             )
         loss = self._definition.loss(labels, predictions)
         if model is not None and model.losses:
             loss += tf.add_n(model.losses)
         if mode == EVAL:
-            return hb.estimator.EstimatorSpec(
+            return estimator.EstimatorSpec(
                 mode,
                 loss=loss,
                 predictions=outputs,

@@ -8,12 +8,12 @@ from typing import Any
 
 import tensorflow as tf
 
-import hookbridge as hb
-from hookbridge import errors
+from hookbridge import errors, estimator
 from hookbridge.adapters import convert
 from hookbridge.adapters.session_loop.options import BY_FLAG, HookOptions
 from hookbridge.ground.cluster_checks import CHIEF_TYPES
 from hookbridge.jobs.loops.clusters.session_cluster import SessionCluster
+from hookbridge.jobs.loops.clusters.train_and_evaluate import train_and_evaluate
 from hookbridge.jobs.loops.tasks.server import own_device
 from hookbridge.jobs.loops.tasks.task_checks import trainers
 from hookbridge.jobs.loops.towers.build import VARIABLE_DEVICE
@@ -24,6 +24,7 @@ from hookbridge.jobs.loops.towers.inputs import (
     check_first_batch,
     next_training_batch,
 )
+from hookbridge.jobs.loops.towers.replicate_model_fn import replicate_model_fn
 from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
 from hookbridge.jobs.training.graph_model import GraphModel, WeightedEvaluation
 from hookbridge.jobs.training.job_process import JobProcess
@@ -57,7 +58,7 @@ class SessionTraining:
                 "replaced from outside."
             )
         batches: Any = "fetch" if settings.batch_per_tower else "split"
-        self._model_fn = hb.replicate_model_fn(model_fn, self._devices, batches=batches)
+        self._model_fn = replicate_model_fn(model_fn, self._devices, batches=batches)
         has_own = definition.graph_model is not None
         self._needs_estimator = settings.loop == "estimator" or not has_own
 
@@ -71,10 +72,10 @@ class SessionTraining:
         config, task = session_config(self._devices), process.config
         if (task.task_type, task.task_index) in trainers(task):
             config.device_filters.extend(["/job:ps", own_device(task)])
-        return hb.estimator.Estimator(
+        return estimator.Estimator(
             self._estimator_spec if self._graph_model else self._model_fn,
             process.settings.model_dir,
-            hb.estimator.RunConfig(
+            estimator.RunConfig(
                 tf_random_seed=process.settings.seed, session_config=config
             ),
             params=params,
@@ -96,11 +97,9 @@ class SessionTraining:
         hooks, input_fn = self._hooks(guests, steps_per_epoch), process.inputs.function
         if process.config.cluster:
             evaluation = self._guests(EVAL, process.definition.guests(EVAL))
-            hb.loops.train_and_evaluate(
+            train_and_evaluate(
                 self.estimator,
-                hb.estimator.TrainSpec(
-                    input_fn(TRAIN), max_steps=last_step, hooks=hooks
-                ),
+                estimator.TrainSpec(input_fn(TRAIN), max_steps=last_step, hooks=hooks),
                 self._eval_spec(evaluation),
             )
         else:
@@ -196,7 +195,7 @@ class SessionTraining:
         if mode != TRAIN:
             return spec
         fields = {k: v for k, v in spec._asdict().items() if k != "metrics"}
-        return hb.estimator.EstimatorSpec(mode, **fields)
+        return estimator.EstimatorSpec(mode, **fields)
 
     def _logs(self, mode: str) -> dict[str, str]:
         """Return the `logs=` for `as_hooks`: each metric as the mean of the towers."""
@@ -250,7 +249,7 @@ class SessionTraining:
 
     def _eval_spec(self, hooks: list[Any]) -> Any:
         has = self._process.inputs.has(EVAL)
-        return hb.estimator.EvalSpec(
+        return estimator.EvalSpec(
             self._process.inputs.function(EVAL if has else TRAIN),
             steps=None if has else 1,
             hooks=hooks,

@@ -1,9 +1,9 @@
-"""What TensorFlow 1 had, what a newer TensorFlow lacks of it, and what stands for that.
+"""What TensorFlow 1 had, what a newer TensorFlow lacks of it, and what replaces that.
 
 Reading order: `syntax` (questions that all rooms ask), `target` (the public names of a
 TensorFlow), `parsing` (without Python's warnings), `installed_names` (what an installed
 package lacks), `contrib_names`, `keras_arguments`, `renamed_arguments`, `old_values`
-(what functions refuse today), `lost_in_libraries` (what other libraries lost), then
-`outcome`, `private_names`, `old_keras` and `resolution` (what becomes of a name). The
-lists are in `data/`.
+(what functions refuse today), `removed_in_libraries` (what other libraries removed),
+then `outcome`, `private_names`, `old_keras` and `resolution` (what becomes of a name).
+The lists are in `data/`.
 """

@@ -1,29 +1,81 @@
-"""Where each name of `tf.contrib` is found today, and which names live.
+"""Where each name of `tf.contrib` is found today, and which names are available.
 
-A name *lives* if something today can replace it; its *source* says where that is.
+A name is *available* if something today can replace it; its *source* says where that
+is.
 
-A source begins with `tf` (TensorFlow's public names), `tf_slim`, `estimator` (what
-`tf.compat.v1.estimator` had), `private` (a row of `hookbridge.ground.compat`) or `ours`
-(a module of the room `hookbridge/contrib/areas`). TensorFlow is not imported here.
+A source begins with `tf` (TensorFlow's public names), `tf_slim`, `tensorboard`,
+`estimator` (what `tf.compat.v1.estimator` had), `private` (a row of
+`hookbridge.ground.compat`) or `ours` (a module of the room `hookbridge/contrib/areas`).
+TensorFlow is not imported here.
 
-The sources are in data/names.json. The list of living names beside it is written by
+The sources are in data/names.json. The list of available names beside it is written by
 tests/run/write_living_names.py from them and the names that TensorFlow 1.15 had.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
+from hookbridge.ground.package_files import packaged
 from hookbridge.old_programs.names.installed_names import missing
+from hookbridge.old_programs.names.outcome import joined
 from hookbridge.old_programs.names.syntax import is_below
 from hookbridge.old_programs.names.target import DATA, table
 
 FILE = DATA / "contrib-1.15.json"
+_ROOTS = frozenset({"estimator", "ours", "private", "tensorboard", "tf", "tf_slim"})
+
+
+class Source(NamedTuple):
+    """Where a name of `tf.contrib` is found today.
+
+    Attributes:
+      root: whose name it is; see the sentence on sources above.
+      name: the dotted name in that; empty for all of it.
+    """
+
+    root: str
+    name: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Source:
+        """Read a source as the table has it: `tf.data`, `ours.seq2seq.beams`.
+
+        Raises:
+          ValueError: it begins with something else.
+        """
+        root, _, name = text.partition(".")
+        if root not in _ROOTS:
+            raise ValueError(f"unknown source {text!r}")
+        return cls(root, name)
+
+    @property
+    def dotted(self) -> str:
+        """The source as the table has it."""
+        return joined(self.root, self.name)
+
+    @property
+    def file(self) -> Any:
+        """The file of a module of ours."""
+        *rooms, module = self.name.split(".")
+        return packaged("hookbridge.contrib", "areas", *rooms, f"{module}.py")
+
+    def below(self, name: str) -> Source:
+        """Return the source of a name in this one."""
+        return Source(self.root, joined(self.name, name))
+
+
 # Area -> where its names are looked for, in this order.
-AREAS: dict[str, tuple[str, ...]] = {
-    area: tuple(sources) for area, sources in table("names")["contrib areas"].items()
+AREAS: dict[str, tuple[Source, ...]] = {
+    area: tuple(map(Source.parse, sources))
+    for area, sources in table("names")["contrib areas"].items()
 }
 # Names that are not where the rest of their area is. Classes of ours that derive from
 # Keras 2 or Estimator are among them: these are loaded only for who asks.
-NAMES: dict[str, str] = table("names")["contrib names"]
+NAMES: dict[str, Source] = {
+    name: Source.parse(source)
+    for name, source in table("names")["contrib names"].items()
+}
 # Area -> packages of tf_slim with the same files, whose private names stayed, too.
 _FILES_OF_SLIM: dict[str, list[str]] = table("names")["files of contrib in tf_slim"]
 # The last parts of the names of its files, of which programs import private ones too.
@@ -36,7 +88,7 @@ def areas_above(path: str) -> bool:
 
 
 def names() -> dict[str, list[str]]:
-    """Area -> the names in it that live."""
+    """Area -> the names in it that are available."""
     listed: dict[str, list[str]] = table("contrib-1.15")
     return listed
 
@@ -48,8 +100,8 @@ def listed(path: str) -> list[str]:
     return sorted({*names().get(path, ()), *(a.partition(".")[0] for a in below)})
 
 
-def lives(name: str) -> bool:
-    """Return whether a name such as `tf.contrib.slim.conv2d` lives."""
+def is_available(name: str) -> bool:
+    """Return whether a name such as `tf.contrib.slim.conv2d` is available."""
     path = name.removeprefix("tf.contrib").lstrip(".")
     if areas_above(path):
         return True

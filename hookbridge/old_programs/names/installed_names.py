@@ -189,7 +189,7 @@ def _gives(source: Path, name: str, asked: set[Path]) -> bool | None:
 
 @functools.cache
 def names_in(file: Path) -> ModuleNames | None:
-    """Return the names of a module; None if the file is not there, or is no Python."""
+    """Return the names of a module; None if the file is not there, or is not Python."""
     try:
         return names_of_module(parsed(file.read_bytes()))
     except (OSError, SyntaxError, ValueError):

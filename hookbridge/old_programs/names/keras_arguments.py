@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from hookbridge.old_programs.names.syntax import called_method, keywords
 from hookbridge.old_programs.names.target import table
 
-# Class -> its old arguments, and the name of each today; empty for one that is gone.
+# Class -> its old arguments, and the name of each today; empty for a removed one.
 OF_CLASSES: dict[str, dict[str, str]] = {
     name: row["today"]
     for row in table("names")["old arguments of keras"]
@@ -90,9 +90,9 @@ def sides(call: ast.Call, function: str) -> list[ast.expr]:
     names = _side_names(class_of(function))
     if not names or len(call.args) != 1 + len(names):
         return []
-    given = keywords(call).keys()
+    argument_names = keywords(call).keys()
     # The third argument of Keras 2 are the strides: Keras 2.3 told them by these names.
-    is_new = bool(given & {"data_format", "padding", "strides"})
+    is_new = bool(argument_names & {"data_format", "padding", "strides"})
     kinds = (ast.Starred, ast.Tuple, ast.List)
     is_new |= any(isinstance(argument, kinds) for argument in call.args)
     return [] if is_new else call.args[1:]
@@ -139,13 +139,15 @@ def counted(call: ast.Call) -> Iterator[tuple[str, str]]:
 
 def is_of_keras1(call: ast.Call, function: str) -> bool:
     """Return whether a call has arguments that no Keras of TensorFlow 2 takes."""
-    given = keywords(call).keys() - {RATE}
+    argument_names = keywords(call).keys() - {RATE}
     method = called_method(call)
-    if given & {*OF_METHODS.get(method, ()), *COUNTING.get(method, ())}:
+    if argument_names & {*OF_METHODS.get(method, ()), *COUNTING.get(method, ())}:
         return True
     if not class_of(function):
         return False
-    return bool(given & OF_CLASSES[class_of(function)].keys() or sides(call, function))
+    return bool(
+        argument_names & OF_CLASSES[class_of(function)].keys() or sides(call, function)
+    )
 
 
 def of_today(

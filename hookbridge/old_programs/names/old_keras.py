@@ -2,7 +2,7 @@
 
 Keras 3 and tf_keras have other modules. `tf.compat.v1.keras` has the same names as the
 Keras of that time, and its meaning of them. data/keras-2.3.json has a row for each name
-of Keras 2.2.4 and 2.3.1, and for what they had no more of Keras 1.2.2;
+of Keras 2.2.4 and 2.3.1, and for what they no longer had of Keras 1.2.2;
 tests/run/write_old_keras.py writes it.
 """
 
@@ -11,9 +11,9 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from hookbridge.old_programs.names.lost_in_libraries import lost_part
 from hookbridge.old_programs.names.outcome import V1, Resolution
 from hookbridge.old_programs.names.private_names import moved_in_keras
+from hookbridge.old_programs.names.removed_in_libraries import removed_part
 from hookbridge.old_programs.names.target import Target, had_in_tf1, table
 
 KERAS = "keras"
@@ -26,7 +26,7 @@ _OWN: dict[str, dict[str, str]] = table("names")["names of standalone keras"]
 
 # The version of Keras; only the package of Keras 2 has it, and not its `tf.keras`.
 VERSIONS = tuple(f"{place}.__version__" for place in (KERAS, TF_KERAS, f"{V1}.{KERAS}"))
-# The codes of its names that have a name of today.
+# The codes of its names that have a current name.
 CODES = ("KERAS2_NAME", "KERAS_MOVED")
 # Optimizers with the arguments that they had.
 _LEGACY = frozenset(
@@ -38,7 +38,7 @@ _LEGACY = frozenset(
 class _Row(NamedTuple):
     """What became of a name."""
 
-    place: str  # its public name of today, `_BY_RUN`, or empty if it is gone
+    place: str  # its current public name, `_BY_RUN`, or empty if it was removed
     last: float  # the newest Keras that has it in its old place
 
 
@@ -108,7 +108,7 @@ def is_there(name: str, target: Target) -> bool:
     """Return whether the Keras that comes with a TensorFlow has a name of `keras`."""
     if name in VERSIONS:
         return not target.has_estimator or name.startswith(KERAS)
-    is_of_keras = name.partition(".")[0] == KERAS and not lost_part(name)
+    is_of_keras = name.partition(".")[0] == KERAS and not removed_part(name)
     return is_of_keras and last_keras(name) >= (2.15 if target.has_estimator else 3)
 
 
@@ -136,13 +136,13 @@ def _way_out(name: str) -> str:
     return next((hints[parent] for parent in above if parent in hints), "your own code")
 
 
-def in_file(living: str, of_tf1: bool) -> str:
+def in_file(replacement: str, of_tf1: bool) -> str:
     """Return a name as a file has to write it that means TensorFlow 1, or not."""
-    if of_tf1 and living.startswith(f"{TF_KERAS}"):
-        return living.replace("tf.", f"{V1}.", 1)
-    if living in _LEGACY:
-        return living.replace(".optimizers.", ".optimizers.legacy.")
-    return living
+    if of_tf1 and replacement.startswith(f"{TF_KERAS}"):
+        return replacement.replace("tf.", f"{V1}.", 1)
+    if replacement in _LEGACY:
+        return replacement.replace(".optimizers.", ".optimizers.legacy.")
+    return replacement
 
 
 def places(dotted: str, package: str, of_tf1: bool) -> list[str]:

@@ -52,7 +52,7 @@ def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
       function: the dotted name of what is called; empty if it is not known.
 
     Yields:
-      An expression, and its text of today, in which `{}` stands for its own text.
+      An expression, and its new text, in which `{}` is replaced by its own.
     """
     if (mode := old_mode(call)) is not None:
         yield mode, repr(mode_of_today(str(mode.value)))
@@ -120,7 +120,7 @@ def old_mode(call: ast.Call) -> ast.Constant | None:
 
 
 def mode_of_today(mode: str) -> str:
-    """Return a mode without `U`, which Python lost in 3.11."""
+    """Return a mode without `U`, which Python removed in 3.11."""
     without_u = mode.replace("U", "")
     return without_u if "r" in without_u else f"r{without_u}"
 

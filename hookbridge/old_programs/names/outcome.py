@@ -19,23 +19,23 @@ class Resolution(NamedTuple):
     """What becomes of one name."""
 
     code: str
-    living: str = ""  # a dotted name; empty if a rename does not help
-    hint: str = ""  # the way out in words, where there is no living name
+    replacement: str = ""  # a dotted name; empty if a rename does not help
+    hint: str = ""  # the way out in words, where there is no replacement
 
     @property
     def is_removed(self) -> bool:
         """Return whether an import of the name fails, and no other name replaces it."""
-        return not self.living and self.code not in _MAY_BE_THERE
+        return not self.replacement and self.code not in _MAY_BE_THERE
 
     @property
     def way_out(self) -> str:
         """What to write or do, in words."""
-        shown = self.living.replace("hookbridge", "hb", 1)
+        shown = self.replacement.replace("hookbridge", "hb", 1)
         return f"`{shown}`" if shown else self.hint
 
 
 def hint(name: str) -> str:
-    """Return the way out in words for a name that nothing stands for."""
+    """Return the way out in words for a name without a replacement."""
     hints: dict[str, str] = table("names")["hints"]
     short = name.replace(f"{V1}.", "tf.", 1)
     prefixes = [p for p in hints if is_below(short, p)]
@@ -43,8 +43,8 @@ def hint(name: str) -> str:
     return hints.get(longest, "see the release notes of TensorFlow").format(name=name)
 
 
-def gone(name: str) -> Resolution:
-    """Return the answer for a name that nothing stands for."""
+def without_replacement(name: str) -> Resolution:
+    """Return the answer for a name without a replacement."""
     return Resolution("GONE", hint=hint(name))
 
 

@@ -10,7 +10,7 @@ def parsed(source: str | bytes) -> ast.Module:
     """Return the tree of a source, which may have escapes that newer Pythons warn of.
 
     Raises:
-      SyntaxError: it is no Python.
+      SyntaxError: it is not Python.
       ValueError: it has a null byte, before Python 3.12.
     """
     with warnings.catch_warnings():

@@ -11,15 +11,15 @@ from hookbridge.old_programs.names.outcome import (
     OTHER_IN_V1,
     V1,
     Resolution,
-    gone,
     has_estimator,
     joined,
+    without_replacement,
 )
 from hookbridge.old_programs.names.syntax import is_below
 from hookbridge.old_programs.names.target import Target, had_in_tf1, table
 
 # A part of a private module's name, and the module of `tf.compat.v1` whose public names
-# replace those that it lost.
+# replace the removed ones.
 PUBLIC: dict[str, str] = table("names")["public"]
 # Private modules that still exist, but may use another Keras than the program's: the
 # names of `tf.compat.v1.layers` come before theirs.
@@ -30,8 +30,8 @@ OTHERS: dict[str, str] = table("names")["private"]
 MOVED: dict[str, str] = table("names")["moved private modules"]
 # Packages of TensorFlow beside `tensorflow.python` whose names are those of files.
 FILES: tuple[str, ...] = tuple(table("names")["private files"])
-# The modules of these that TensorFlow has no more, for targets that are not installed.
-_GONE_FILES: list[str] = table("names")["gone modules"]
+# The modules of these that TensorFlow removed, for targets that are not installed.
+_REMOVED_FILES: list[str] = table("names")["removed modules"]
 # Modules of Keras 1.15 -> those of Keras 2 that have their names today. Where a dot
 # ends the name, the modules inside of it are not meant.
 _MOVED_IN_KERAS: dict[str, list[str]] = table("names")["moved modules of keras"]
@@ -87,7 +87,7 @@ def resolve_keras(name: str, prefix: str, target: Target) -> Resolution | None:
         # Nor has any other module a function of `backend`, which takes a tensor.
         in_keras = [] if is_public else [p for p in places if p in _OF_KERAS]
         if not enclosing and not in_keras:
-            if _is_lost_in_keras(name, target):
+            if _is_removed_from_keras(name, target):
                 return Resolution("PRIVATE_GONE", hint="your own code")
             way = "the public name in `tf.keras`, or `hookbridge run`"
             return Resolution("KERAS_PRIVATE", hint=way)
@@ -124,7 +124,7 @@ def moved_in_keras(rest: str) -> list[str]:
     return candidates
 
 
-def _is_lost_in_keras(name: str, target: Target) -> bool:
+def _is_removed_from_keras(name: str, target: Target) -> bool:
     """Return whether a private name of Keras is certainly in none of its places."""
     is_own = compat.installed_tf_version() > compat.LAST_WITH_KERAS2
     places = places_in_keras(name, "tf_keras" if is_own else "keras")
@@ -146,8 +146,12 @@ def resolve_private(name: str, prefix: str, target: Target) -> Resolution | None
 def resolve_file(name: str, prefix: str, target: Target) -> Resolution | None:
     """None if a file outside of `tensorflow.python` has a name, or may have it."""
     path = name.replace("tf.", "tensorflow.", 1)
-    is_listed = any(is_below(name, file) for file in _GONE_FILES)
-    return gone(name) if is_listed or missing_private(path, target).rest else None
+    is_listed = any(is_below(name, file) for file in _REMOVED_FILES)
+    return (
+        without_replacement(name)
+        if is_listed or missing_private(path, target).rest
+        else None
+    )
 
 
 def _resolve_in_place(name: str, target: Target) -> Resolution:
@@ -162,7 +166,7 @@ def _resolve_in_place(name: str, target: Target) -> Resolution:
         return Resolution("PRIVATE", hint="the public name")
     if not replacement:
         return Resolution("PRIVATE_GONE", hint="your own code")
-    # `run` answers the names that a private module lost, not whole modules.
+    # `run` answers removed names of private modules, not whole modules.
     if in_module:
         return Resolution("V1_NAME", replacement)
     return Resolution("PRIVATE_GONE", hint=f"`{replacement}`")

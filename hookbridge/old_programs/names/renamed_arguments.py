@@ -28,8 +28,8 @@ ARGUMENTS = {
 }
 # Method -> the number of arguments without a name that it takes today.
 _PLACES = {"add_update": 1}
-# Function -> the arguments that it has lost, and the name of each today; empty for one
-# that is left out. The methods of other libraries may have such arguments.
+# Function -> the arguments that it no longer takes, and the name of each today; empty
+# for one that is left out. The methods of other libraries may have such arguments.
 OF_FUNCTIONS: dict[str, dict[str, str]] = {
     "json.load": {"encoding": ""},
     "json.loads": {"encoding": ""},
@@ -52,7 +52,7 @@ _OF_BYTES = {"sep": "", "string": "buffer"}
 def name_today(call: ast.Call, keyword: ast.keyword, function: str) -> str | None:
     """Return what an argument is called today.
 
-    None if it has its name, empty if it is gone.
+    None if it has its name, empty if it was removed.
 
     Args:
       call: a call of a method, or of a function of a module.
@@ -85,5 +85,5 @@ def is_second(call: ast.Call, keyword: ast.keyword, function: str) -> bool:
 
 
 def becomes_prefetch(keyword: ast.keyword) -> bool:
-    """Return whether a call of `prefetch` stands for an argument that is gone."""
+    """Return whether a call of `prefetch` replaces a removed argument."""
     return keyword.arg == "output_buffer_size"

@@ -1,6 +1,6 @@
 """What becomes of a name of TensorFlow 1: one answer for run, doctor, scan and rewrite.
 
-A *living* name is what to write today for a name that the target lacks.
+A *replacement* is what to write today for a name that the target lacks.
 
 To add a name, say in data/names.json where it is found today. A name that no list there
 is for gets a branch of `resolve`, and its code a row in data/codes.json.
@@ -8,23 +8,23 @@ is for gets a branch of `resolve`, and its code a row in data/codes.json.
 
 from __future__ import annotations
 
-from hookbridge.ground.package_files import packaged
 from hookbridge.old_programs.names import contrib_names, old_keras, private_names
+from hookbridge.old_programs.names.contrib_names import Source
 from hookbridge.old_programs.names.installed_names import has
-from hookbridge.old_programs.names.lost_in_libraries import (
-    is_there,
-    lost_names,
-    lost_part,
-)
 from hookbridge.old_programs.names.outcome import (
     ESTIMATOR,
     OTHER_IN_V1,
     V1,
     Resolution,
-    gone,
     has_estimator,
     hint,
     joined,
+    without_replacement,
+)
+from hookbridge.old_programs.names.removed_in_libraries import (
+    is_there,
+    removed_names,
+    removed_part,
 )
 from hookbridge.old_programs.names.syntax import is_below
 from hookbridge.old_programs.names.target import (
@@ -43,7 +43,7 @@ _OF_KERAS = ("tf.keras.estimator", f"{V1}.keras.estimator")
 # Where hooks and their listeners were, or where TensorFlow defines them.
 _OF_HOOKS = (*_ESTIMATORS, *table("names")["modules of hooks"])
 _HOOKS = tuple(table("names")["hooks"])
-# Functions of tf_slim that need private names of TensorFlow or Keras that are gone.
+# Functions of tf_slim that need private names of TensorFlow or Keras that were removed.
 _SLIM_BROKEN = ("batch_norm", "optimize_loss")
 _NEVER = Resolution("MISSING", hint="TensorFlow 2.15 has no such name either")
 
@@ -56,8 +56,8 @@ def resolve(name: str, target: Target) -> Resolution | None:
         return old_keras.resolve(name, owner, target)
     if owner and attribute.startswith("__") and attribute.endswith("__"):
         return _resolve_of_module(owner, attribute, target)
-    if part := lost_part(name):
-        return _resolve_lost(name, part)
+    if part := removed_part(name):
+        return _resolve_removed(name, part)
     if hook := _hook_of_today(name, target):
         return None if target.has(name) else Resolution("HOOK_NAME", hook)
     for prefix, resolver in _RESOLVER_OF_PREFIX.items():
@@ -69,9 +69,9 @@ def resolve(name: str, target: Target) -> Resolution | None:
 def _resolve_of_module(module: str, name: str, target: Target) -> Resolution | None:
     """Return what becomes of a `__name__`: a module has it wherever it is."""
     outcome = resolve(module, target)
-    if outcome is None or not outcome.living:
+    if outcome is None or not outcome.replacement:
         return outcome
-    return outcome._replace(living=f"{outcome.living}.{name}")
+    return outcome._replace(replacement=f"{outcome.replacement}.{name}")
 
 
 def _resolve_public(name: str, target: Target) -> Resolution | None:
@@ -81,7 +81,7 @@ def _resolve_public(name: str, target: Target) -> Resolution | None:
     if not name.startswith("tf.compat.") and target.has_v1(name):
         return Resolution("V1_NAME", name.replace("tf.", f"{V1}.", 1))
     if had_in_tf1(name):
-        return gone(name)
+        return without_replacement(name)
     return Resolution("MISSING", hint=hint(name))
 
 
@@ -93,16 +93,16 @@ def _hook_of_today(name: str, target: Target) -> str:
     return hook if is_hook and target.has(hook) else ""
 
 
-def _resolve_lost(name: str, part: str) -> Resolution | None:
-    """Return what stands for a name of another library, that has lost `part`.
+def _resolve_removed(name: str, part: str) -> Resolution | None:
+    """Return what replaces a name of another library, which removed `part`.
 
     None where nothing has to be done for this Python.
     """
-    row = lost_names()[part]
+    row = removed_names()[part]
     if is_there(part):
         return None
-    if row.living:
-        return Resolution("LOST_NAME", row.living + name[len(part) :])
+    if row.replacement:
+        return Resolution("LOST_NAME", row.replacement + name[len(part) :])
     if row.is_given_back and name == part:
         return Resolution("LOST_FUNCTION", hint=row.hint)
     return Resolution("LIBRARY_NAME", hint=row.hint)
@@ -133,7 +133,11 @@ def _resolve_estimator(name: str, prefix: str, target: Target) -> Resolution | N
     inside = name[len(prefix) + 1 :]
     is_v1 = not has_estimator(inside)
     if is_v1 and not has_estimator(inside, v1=True):
-        return gone(name) if had_in_tf1(f"tf.estimator.{inside}") else _NEVER
+        return (
+            without_replacement(name)
+            if had_in_tf1(f"tf.estimator.{inside}")
+            else _NEVER
+        )
     if prefix == f"{V1}.estimator":
         is_v1 = is_v1 or inside.partition(".")[0] in ("", *OTHER_IN_V1)
     return Resolution("ESTIMATOR", joined(ESTIMATOR, "v1" if is_v1 else "", inside))
@@ -148,18 +152,19 @@ def _resolve_keras_estimator(
 
 
 def _resolve_contrib(name: str, prefix: str, target: Target) -> Resolution | None:
-    if not contrib_names.lives(name):
-        return gone(name)
+    if not contrib_names.is_available(name):
+        return without_replacement(name)
     path = name[len("tf.contrib") :].lstrip(".")
     return Resolution("CONTRIB", _contrib(path, target))
 
 
 def _contrib(path: str, target: Target) -> str:
-    """Return the living name of a path below `tf.contrib` that lives."""
+    """Return the replacement of an available path below `tf.contrib`."""
     carried = joined(_CARRIED, path)
-    source = "tf_slim" if path == "slim" else contrib_names.NAMES.get(path)
+    slim = Source("tf_slim")
+    source = slim if path == "slim" else contrib_names.NAMES.get(path)
     if source is not None:
-        return _public(source, "", target) or carried
+        return _public(source, target) or carried
     area, _, files = path.partition(".python.")
     *_, file, attribute = ["", *files.split(".")]
     if in_slim := contrib_names.in_file_of_slim(area, file, attribute):
@@ -168,25 +173,17 @@ def _contrib(path: str, target: Target) -> str:
     for length in range(len(parts) - 1, 0, -1):
         name, suffix = parts[length], ".".join(parts[length + 1 :])
         for source in contrib_names.AREAS.get(".".join(parts[:length]), ()):
-            if source.startswith("ours."):
-                *rooms, module = source.split(".")[1:]
-                source_file = packaged(
-                    "hookbridge.contrib", "areas", *rooms, f"{module}.py"
-                )
-                if has(source_file, name):
+            if source.root == "ours":
+                if has(source.file, name):
                     return carried
-            elif replacement := _public(source, name, target):
+            elif replacement := _public(source.below(name), target):
                 return joined(replacement, suffix)
     return carried
 
 
-def _public(source: str, name: str, target: Target) -> str:
-    """Return the name in a public place of today.
-
-    Empty if it is not certainly there.
-    """
-    dotted = joined(source, name)
-    root, _, inside = dotted.partition(".")
+def _public(source: Source, target: Target) -> str:
+    """Return the public name of a source; empty if it is not certainly there."""
+    (root, inside), dotted = source, source.dotted
     if root == "tf" and "__" not in dotted and target.has(dotted):
         # `tf.compat.v1.X` and `tf.X` are one object in many cases: the name stays v1.
         return dotted
@@ -196,7 +193,9 @@ def _public(source: str, name: str, target: Target) -> str:
         outcome = _resolve_estimator(
             f"{V1}.estimator.{inside}", f"{V1}.estimator", target
         )
-        return outcome.living if outcome is not None and outcome.living else ""
+        return (
+            outcome.replacement if outcome is not None and outcome.replacement else ""
+        )
     return ""
 
 
@@ -206,7 +205,7 @@ def _resolve_tutorials(name: str, prefix: str, target: Target) -> Resolution | N
         return Resolution("TUTORIALS", joined(_CARRIED, "learn.datasets.mnist", inside))
     if _MNIST.startswith(f"{name}."):
         return Resolution("TUTORIALS", hint="`hb.contrib.learn.datasets.mnist`")
-    return gone(name)
+    return without_replacement(name)
 
 
 def _resolve_slim(name: str, prefix: str, target: Target) -> Resolution | None:
@@ -223,7 +222,7 @@ def _resolve_slim(name: str, prefix: str, target: Target) -> Resolution | None:
 
 def _resolve_carried(name: str, prefix: str, target: Target) -> Resolution | None:
     old = name.replace(_CARRIED, "tf.contrib", 1)
-    return None if contrib_names.lives(old) else gone(old)
+    return None if contrib_names.is_available(old) else without_replacement(old)
 
 
 def _resolve_our_v1(name: str, prefix: str, target: Target) -> Resolution | None:

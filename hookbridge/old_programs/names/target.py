@@ -75,7 +75,7 @@ class Target:
         inside, kind = name.partition(".")[2], "v2"
         if is_below(inside, _V1):
             inside, kind = inside[len(_V1) + 1 :], "v1"
-        removed: list[str] = table("names")["gone where names are not listed"]
+        removed: list[str] = table("names")["removed where names are not listed"]
         if any(is_below(inside, removed_name) for removed_name in removed):
             return False
         return _has(self._modules[kind], inside)

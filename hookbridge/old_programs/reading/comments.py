@@ -62,7 +62,7 @@ def is_mark(comment: str) -> bool:
 
 
 def has_mark(node: ast.stmt, comments: Sequence[Comment]) -> bool:
-    """Return whether a linter is told that a statement is as it has to be.
+    """Return whether a comment tells a linter to accept a statement.
 
     Args:
       node: the statement.

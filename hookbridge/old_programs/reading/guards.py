@@ -6,13 +6,14 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
+from hookbridge.old_programs.names.syntax import last_name
 from hookbridge.old_programs.reading.conditions import Conditions
 from hookbridge.old_programs.reading.import_statements import loaded
 
 # What is raised if a module or a name is missing.
 OF_IMPORTS = frozenset({"ImportError", "ModuleNotFoundError"})
 _NO_NAME = "AttributeError"
-IsDead: TypeAlias = Callable[[ast.AST], bool]
+IsRemoved: TypeAlias = Callable[[ast.AST], bool]
 # These catch that too, but most often stand around whole programs.
 _ALL = frozenset({"Exception", "BaseException"})
 # What has parts that may be left out.
@@ -28,38 +29,37 @@ _ENDS = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 
 def catches(handler: ast.ExceptHandler, errors: frozenset[str]) -> bool:
     """Return whether a handler names one of some errors, or any error at all."""
-    if handler.type is None:
-        return True
-    named = {
-        node.attr if isinstance(node, ast.Attribute) else node.id
-        for node in ast.walk(handler.type)
-        if isinstance(node, ast.Attribute | ast.Name)
-    }
-    return bool(named & (errors | _ALL))
+    return handler.type is None or bool(_named_errors(handler) & (errors | _ALL))
+
+
+def _named_errors(handler: ast.ExceptHandler) -> set[str]:
+    """Return the last parts of the names in what a handler catches."""
+    nodes = () if handler.type is None else ast.walk(handler.type)
+    return {last_name(node) for node in nodes} - {""}
 
 
 def guarded(
-    nodes: Sequence[ast.AST], conditions: Conditions, is_dead: IsDead
+    nodes: Sequence[ast.AST], conditions: Conditions, is_removed: IsRemoved
 ) -> frozenset[int]:
     """Return the ids of nodes that do not run, or have another way in the program.
 
-    `is_dead` tells whether a part of the program has a name or a module that is gone.
+    `is_dead` tells whether a part of the program has a removed name or module.
     """
     ids: set[int] = set()
     for node in nodes:
         if type(node) not in _BLOCKS:
             continue
-        for part in _guarded_parts(node, conditions, is_dead):
+        for part in _guarded_parts(node, conditions, is_removed):
             ids.update(map(id, ast.walk(part)))
     return frozenset(ids)
 
 
 def _guarded_parts(
-    node: ast.AST, conditions: Conditions, is_dead: IsDead
+    node: ast.AST, conditions: Conditions, is_removed: IsRemoved
 ) -> Iterator[ast.AST]:
     """Yield the parts below a node that may be left out."""
     if isinstance(node, ast.Try):
-        yield from _read_try(node, is_dead)
+        yield from _read_try(node, is_removed)
     elif isinstance(node, ast.If | ast.IfExp):
         yield from _not_taken(node, conditions)
     elif isinstance(node, ast.BoolOp):
@@ -105,7 +105,7 @@ def _behind_the_end(
     return []
 
 
-def _read_try(node: ast.Try, is_dead: IsDead) -> Iterator[ast.AST]:
+def _read_try(node: ast.Try, is_removed: IsRemoved) -> Iterator[ast.AST]:
     """Yield the guarded statements of a `try`, and those of handlers that never run."""
     errors = OF_IMPORTS | {_NO_NAME}
     of_names = tries_names(node)
@@ -116,7 +116,7 @@ def _read_try(node: ast.Try, is_dead: IsDead) -> Iterator[ast.AST]:
         if of_names or (has_import and _imports(statement))
     ]
     yield from parts
-    if parts and not any(map(is_dead, parts)):
+    if parts and not any(map(is_removed, parts)):
         # What was tried is there, so that the other way is never taken.
         for handler in node.handlers:
             if _catches_only(handler, errors) or len(parts) == len(node.body):
@@ -154,11 +154,5 @@ def _imports(statement: ast.stmt) -> bool:
 
 def _catches_only(handler: ast.ExceptHandler, errors: frozenset[str]) -> bool:
     """Return whether a handler names some errors, and no others."""
-    if handler.type is None:
-        return False
-    named = {
-        node.attr if isinstance(node, ast.Attribute) else node.id
-        for node in ast.walk(handler.type)
-        if isinstance(node, ast.Attribute | ast.Name)
-    }
+    named = _named_errors(handler)
     return bool(named) and named <= errors

@@ -20,7 +20,7 @@ _Sign: TypeAlias = tuple[str, str, int]
 _Use = TypeVar("_Use")
 # The last Keras that was never a part of TensorFlow 2.
 _OLD = 2.3
-# Methods of models that Keras 3 has no more.
+# Methods of models that Keras 3 no longer has.
 METHODS = frozenset(("evaluate_generator", "fit_generator", "predict_generator"))
 # What Keras calls the accuracy in the logs of an epoch: until 2.2, and since.
 _ACC, _ACCURACY = frozenset({"acc", "val_acc"}), frozenset({"accuracy", "val_accuracy"})
@@ -39,11 +39,11 @@ def of_name(name: str, line: int) -> Iterator[_Sign]:
 
 def of_call(call: ast.Call, function: str) -> Iterator[_Sign]:
     """Yield what the arguments of a call show."""
-    given = keywords(call).keys()
-    if "keras" not in function and given.isdisjoint(_TELLING):
+    argument_names = keywords(call).keys()
+    if "keras" not in function and argument_names.isdisjoint(_TELLING):
         return
     if "keras." in function and ".optimizers." in function:
-        for name in sorted(given & keras_arguments.OF_OLD_OPTIMIZERS):
+        for name in sorted(argument_names & keras_arguments.OF_OLD_OPTIMIZERS):
             yield "keras2", f"{function}({name}=)", call.lineno
             yield "keras_argument", function, call.lineno
     if keras_arguments.is_of_keras1(call, function):

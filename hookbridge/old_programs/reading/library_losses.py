@@ -1,4 +1,4 @@
-"""What installed packages use of the names that NumPy has lost.
+"""What installed packages use of the names that NumPy removed.
 
 `hookbridge run` gives these names back to the files that use them, so that such a
 package runs under it; it does not run by itself.
@@ -12,7 +12,11 @@ import os
 import re
 from collections.abc import Iterator
 
-from hookbridge.old_programs.names.lost_in_libraries import lost_names, lost_part, roots
+from hookbridge.old_programs.names.removed_in_libraries import (
+    removed_names,
+    removed_part,
+    roots,
+)
 from hookbridge.old_programs.reading.evidence import TENSORFLOW, Use
 from hookbridge.old_programs.reading.import_statements import all_imports
 from hookbridge.old_programs.reading.libraries import MAX_FILES, package_of
@@ -20,7 +24,7 @@ from hookbridge.old_programs.reading.modules import Module, read_module
 from hookbridge.old_programs.reading.named_uses import uses
 
 _LIBRARY = "NumPy"
-# Those that look after themselves, or have names of their own to lose.
+# Those that look after themselves, or may remove names of their own.
 _OTHERS = frozenset({*TENSORFLOW, "hookbridge", *roots()})
 _SKIPPED = frozenset({"test", "tests", "testing", "benchmarks"})
 
@@ -30,9 +34,9 @@ def _lost() -> frozenset[str]:
     """Return the names that are given back."""
     return frozenset(
         name
-        for name, row in lost_names().items()
+        for name, row in removed_names().items()
         if row.library == _LIBRARY
-        and (row.living or row.is_given_back)
+        and (row.replacement or row.is_given_back)
         and not row.is_method  # only the program's own files get these back
     )
 
@@ -45,7 +49,7 @@ def _seen() -> re.Pattern[bytes]:
 
 
 def library_losses(module: Module) -> Iterator[tuple[str, Use, int]]:
-    """Yield the packages that a file imports and that use lost names.
+    """Yield the packages that a file imports and that use removed names.
 
     Each with the first use and their number. Nothing is imported. A package of many
     files is left out: it takes long to read, and is most often looked after.
@@ -65,7 +69,7 @@ def library_losses(module: Module) -> Iterator[tuple[str, Use, int]]:
 
 @functools.cache
 def _uses(folder: str) -> tuple[Use, ...]:
-    """Return the uses of lost names in a package, one for each name and file."""
+    """Return the uses of removed names in a package, one for each name and file."""
     first_uses: dict[tuple[str, str], Use] = {}
     files = _files(folder)
     for file in files if len(files) <= MAX_FILES else ():
@@ -76,7 +80,7 @@ def _uses(folder: str) -> tuple[Use, ...]:
         if not isinstance(module, Module):
             continue
         for node, full in uses(module.nodes, module.names):
-            part = lost_part(full)
+            part = removed_part(full)
             if part in _lost() and id(node) not in module.guarded:
                 first_uses.setdefault((part, file), Use(part, file, node.lineno))
     return tuple(first_uses.values())

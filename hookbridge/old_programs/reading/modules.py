@@ -113,9 +113,9 @@ class Module:
     @functools.cached_property
     def guarded(self) -> frozenset[int]:
         """The ids of nodes for whose failure the program is prepared."""
-        return guards.guarded(self.nodes, self.conditions, self._is_dead)
+        return guards.guarded(self.nodes, self.conditions, self._is_removed)
 
-    def _is_dead(self, part: ast.AST) -> bool:
+    def _is_removed(self, part: ast.AST) -> bool:
         """Return whether a part has a name or a module that is not there today."""
         nodes = list(ast.walk(part))
         for node in nodes:

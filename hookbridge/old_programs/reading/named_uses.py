@@ -6,7 +6,10 @@ import ast
 import functools
 from collections.abc import Iterable, Iterator, Sequence
 
-from hookbridge.old_programs.names.lost_in_libraries import lost_methods, lost_names
+from hookbridge.old_programs.names.removed_in_libraries import (
+    removed_methods,
+    removed_names,
+)
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import (
     STATEMENTS,
@@ -29,7 +32,7 @@ def uses(
 ) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
     """Yield the outermost dotted names in a module, and what it imports.
 
-    So are methods that a library has lost: if the module imports the library, an
+    So are methods that a library removed: if the module imports the library, an
     object with a method of such a name is taken for one of the library's, unless the
     module gives its own objects that name. A bare name counts if a starred import gives
     it.
@@ -43,7 +46,7 @@ def uses(
             if id(node) not in inner and (name := names.canonical(node)) is not None:
                 yield node, name
             else:
-                yield from ((node, name) for name in around.lost_methods(node.attr))
+                yield from ((node, name) for name in around.removed_methods(node.attr))
         elif isinstance(node, ast.Call):
             if id(node) not in inner and (module := loaded(node)):
                 yield node, canonical(module)
@@ -59,15 +62,17 @@ class _Surroundings:
     def __init__(self, nodes: Sequence[ast.AST]) -> None:
         self._nodes = nodes
 
-    def lost_methods(self, method: str) -> list[str]:
-        """Return the lost methods of this name of which a library is used here."""
-        removed = lost_methods(method)
+    def removed_methods(self, method: str) -> list[str]:
+        """Return the removed methods of this name of which a library is used here."""
+        removed = removed_methods(method)
         if not removed or method in self._own:
             return []
         candidates = (
             name for name in removed if name.partition(".")[0] in self._libraries
         )
-        return [name for name in candidates if self._has(lost_names()[name].seen_with)]
+        return [
+            name for name in candidates if self._has(removed_names()[name].seen_with)
+        ]
 
     @functools.cached_property
     def _own(self) -> frozenset[str]:

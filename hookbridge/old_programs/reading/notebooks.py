@@ -118,7 +118,7 @@ def parse(text: str) -> Notebook:
     Cells in other languages (`%%bash`) stay as they are.
 
     Raises:
-      ValueError: it is no notebook of Python; the message says why.
+      ValueError: it is not a notebook of Python; the message says why.
     """
     document = _loaded(text)
     if not isinstance(document, dict) or not isinstance(document.get("cells"), list):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hookbridge import errors
-from hookbridge.old_programs.names.lost_in_libraries import lost_names, roots
+from hookbridge.old_programs.names.removed_in_libraries import removed_names, roots
 from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading.import_statements import (
     Import,
@@ -80,8 +80,8 @@ class Place:
     shared: frozenset[str] = frozenset()
     # Parameters of functions that get lists which may have rows of unequal length.
     rows: frozenset[Parameter] = frozenset()
-    # What it imports from libraries that have lost it, and does not use, by full names.
-    unused_lost: frozenset[str] = frozenset()
+    # What it imports from libraries that removed it, and does not use, by full names.
+    unused_removed: frozenset[str] = frozenset()
 
     def has_keras2_of(self, target: Target) -> bool:
         """Return whether `keras` is another Keras in the target than in the module."""
@@ -315,7 +315,7 @@ class Programs:
         for import_ in all_imports(module.nodes):
             root, dot, _ = import_.full.partition(".")
             is_inside = dot and (root == "tensorflow" or root in roots())
-            if is_inside or import_.full in lost_names():
+            if is_inside or import_.full in removed_names():
                 inside.append(import_)
         yield from map(canonical, self.unused_names(module, inside))
 

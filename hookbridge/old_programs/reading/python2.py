@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-# The package has `2to3`, which Python itself lost in 3.13.
+# The package has `2to3`, which Python itself removed in 3.13.
 FROM_PYTHON_2 = (
     "`pip install fissix` and `python -m fissix -w FILE` make Python 3 of it"
 )

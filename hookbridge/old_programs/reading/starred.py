@@ -11,8 +11,12 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from hookbridge.old_programs.names import contrib_names, installed_names
-from hookbridge.old_programs.names.lost_in_libraries import lost_names, lost_part, roots
 from hookbridge.old_programs.names.old_keras import KERAS, was_there
+from hookbridge.old_programs.names.removed_in_libraries import (
+    removed_names,
+    removed_part,
+    roots,
+)
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.target import NEWEST, Target, had_in_tf1, table
 from hookbridge.old_programs.reading.bound_names import Given, Names
@@ -61,7 +65,7 @@ def giver(names: Names, name: str) -> Given | None:
         answer = _asked(names, name, test, [])
         if isinstance(answer, Given):
             return None if _is_doubtful(names, name, answer) else answer
-        if answer:  # it is no name of TensorFlow
+        if answer:  # it is not a name of TensorFlow
             return None
     return None
 
@@ -103,17 +107,17 @@ def gives(module: str, name: str) -> bool:
     """Return whether a star of a module certainly gives a name, or gave it once.
 
     What TensorFlow 1.15 gave counts, what its newest successor gives, and names of
-    before 1.0 whose name of today is known; of other libraries, what they have lost.
+    before 1.0 whose current name is known; of other libraries, what they removed.
     """
     full, target = canonical(f"{module}.{name}"), Target(NEWEST)
     if module.partition(".")[0] == KERAS:
         return was_there(full)
     if module.partition(".")[0] not in _ROOTS:
-        return lost_part(full) == full and not lost_names()[full].is_method
+        return removed_part(full) == full and not removed_names()[full].is_method
     if full.startswith("tf.contrib."):
         inside = full.removeprefix("tf.contrib.")
         if ".python." in f".{inside}":
-            return contrib_names.lives(full) and not name.islower()
+            return contrib_names.is_available(full) and not name.islower()
         return had_in_tf1(full)
     if full.startswith("tf."):
         hints = table("names")["hints"]
@@ -135,7 +139,7 @@ def may_give(module: str, name: str) -> bool:
         return gives(module, name)
     full = canonical(f"{module}.{name}")
     outcome = None if full.startswith("tf.") else resolve(full, Target(NEWEST))
-    return outcome is not None and outcome.living.rpartition(".")[2] == name
+    return outcome is not None and outcome.replacement.rpartition(".")[2] == name
 
 
 def _is_installed(root: str) -> bool:

@@ -78,7 +78,7 @@ def _folders_below(main: Module, programs: Programs) -> Iterator[str]:
 
 
 def _above_packages(folder: str) -> str:
-    """Return the first folder above one that is no package."""
+    """Return the first folder above one that is not a package."""
     above = os.path.dirname(folder)
     while os.path.isfile(os.path.join(above, "__init__.py")):
         above = os.path.dirname(above)

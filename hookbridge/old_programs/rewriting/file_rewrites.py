@@ -13,10 +13,10 @@ from pathlib import Path
 
 from hookbridge import errors
 from hookbridge.old_programs.names.target import NEWEST, Target
-from hookbridge.old_programs.reading.lost_imports import unused_lost_imports
 from hookbridge.old_programs.reading.meaning import shows_tf1
 from hookbridge.old_programs.reading.modules import Module, Unread
 from hookbridge.old_programs.reading.programs import read_programs
+from hookbridge.old_programs.reading.removed_imports import unused_removed_imports
 from hookbridge.old_programs.rewriting.engine.module import rewrite_module
 from hookbridge.old_programs.rewriting.engine.results import Rewritten
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule, chosen
@@ -71,9 +71,9 @@ def rewrite_files(
                 raise ValueError(f"{where}; name that path")
             if re.search(r"\r(?!\n)", module.text):
                 raise ValueError("its lines end with carriage returns alone")
-            removed = unused_lost_imports(module, programs)
+            removed = unused_removed_imports(module, programs)
             in_program = programs.place(module)
-            in_program = dataclasses.replace(in_program, unused_lost=removed)
+            in_program = dataclasses.replace(in_program, unused_removed=removed)
             result = rewrite_module(module, in_program, names, *choice, guests)
             yield _whole(result, module)
         except ValueError as e:

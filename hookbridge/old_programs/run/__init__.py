@@ -5,6 +5,6 @@ Reading order: `located` (what to run), `world` (which TensorFlow the program ge
 `absent`, `answers`, `stars` and `views` (what an import means in its files),
 `converted` (the same in functions of AutoGraph), then `execute`, `tracebacks`,
 `children` and `spawned` (how it runs), `notebook_cells`, `ipython` and `live_notebook`
-(notebooks). The room `given_back` has what is gone and a program finds again, the room
-`joining` adds guests from a file to the program's trainings.
+(notebooks). The room `given_back` has what was removed and a program finds again, the
+room `joining` adds guests from a file to the program's trainings.
 """

@@ -35,7 +35,7 @@ def _is_private(dotted: str) -> bool:
 class Answers:
     """Answers the import statements of one file, by the TensorFlow that it means.
 
-    With `strict`, importing a name that is gone raises `ImportError`, for imports whose
+    With `strict`, importing a removed name raises `ImportError`, for imports whose
     error the file catches: it has another way then. Otherwise the name raises when it
     is used.
     """
@@ -54,7 +54,7 @@ class Answers:
         try:
             return self._checked(views.find(self._targets_tf1, dotted), dotted)
         except ModuleNotFoundError:
-            if self._is_lost(dotted):
+            if self._is_removed(dotted):
                 return Gone(canonical(dotted))
             raise
 
@@ -77,7 +77,7 @@ class Answers:
             try:
                 return views.find(self._targets_tf1, f"{dotted}.{name}")
             except ImportError:
-                if self._is_lost(f"{dotted}.{name}"):
+                if self._is_removed(f"{dotted}.{name}"):
                     return Gone(canonical(f"{dotted}.{name}"))
                 raise ImportError(
                     f"cannot import name '{name}' from '{dotted}'"
@@ -88,15 +88,15 @@ class Answers:
         name = module.__name__
         return views.find(self._targets_tf1, name) if _is_private(name) else module
 
-    def _is_lost(self, dotted: str) -> bool:
+    def _is_removed(self, dotted: str) -> bool:
         """Return whether an absent name can be imported, and raises when used.
 
-        So it is with private names, and with all that nothing stands for.
+        The same goes for private names, and for all without a replacement.
         """
         if self._is_strict:
             return False
         outcome = resolve(canonical(dotted), Target(NEWEST))
-        return _is_private(dotted) or (outcome is not None and not outcome.living)
+        return _is_private(dotted) or (outcome is not None and not outcome.replacement)
 
     def _checked(self, value: object, dotted: str) -> Any:
         if self._is_strict and views.is_gone(value):

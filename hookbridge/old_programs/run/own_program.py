@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from hookbridge.jobs.loops.tasks.local_task import GROUP_STOP
 from hookbridge.old_programs.reading.evidence import Evidence
-from hookbridge.old_programs.reading.lost_imports import (
-    unused_absent_imports,
-    unused_lost_imports,
-)
 from hookbridge.old_programs.reading.meaning import shows_tf1
 from hookbridge.old_programs.reading.modules import Module, Unread, read_module
 from hookbridge.old_programs.reading.notebooks import Notebook
 from hookbridge.old_programs.reading.programs import Programs, read_program
+from hookbridge.old_programs.reading.removed_imports import (
+    unused_absent_imports,
+    unused_removed_imports,
+)
 from hookbridge.old_programs.run import world as worlds
 from hookbridge.old_programs.run.located import Launch, Located, OwnCode
 
@@ -37,7 +37,7 @@ class Program:
         self.own = own
         self.notebook = notebook  # what the main file is, if it is one
         self._launch = launch
-        # Real path -> imports that nothing uses, of what is lost or absent.
+        # Real path -> imports that nothing uses, of what was removed or is absent.
         self._left_out = left_out or {}
         self._evidence = dict(evidence)
         # The files that the main file imports, in whatever folder they are.
@@ -139,4 +139,4 @@ def program_of(launch: Launch, located: Located) -> Program:
 def _unused_imports(module: Module, programs: Programs) -> frozenset[str]:
     """Return the imports that are left out, since they fail and nothing uses them."""
     absent = {import_.full for import_ in unused_absent_imports(module, programs)}
-    return unused_lost_imports(module, programs) | absent
+    return unused_removed_imports(module, programs) | absent

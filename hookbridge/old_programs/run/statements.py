@@ -1,7 +1,7 @@
 """What is rewritten of a program's own files as they are loaded.
 
 Import statements become calls, which `answers` answers, and arguments of TensorFlow's
-methods get their names of today. Names that other libraries have lost become calls,
+methods get their current names. Names that other libraries removed become calls,
 too, which `given_back` answers.
 
 `import tensorflow as tf` becomes `tf = __hookbridge__.module("tensorflow")`, at the
@@ -46,7 +46,7 @@ def as_run(
     Args:
       tree: the module; it is changed.
       targets_tf1: whether it means TensorFlow 1; None for one without TensorFlow.
-      left_out: imports that are left out, by their full names: a library has lost these
+      left_out: imports that are left out, by their full names: a library removed these
         names, or is not installed, and nothing uses them.
     """
     if left_out:
@@ -89,14 +89,14 @@ def is_changed(
 
 
 def replaced(tree: ast.Module) -> ast.Module:
-    """Return a tree whose imports of TensorFlow and lost names are answered."""
+    """Return a tree whose imports of TensorFlow and removed names are answered."""
     asked(tree)
     new: ast.Module = ast.fix_missing_locations(_Rewriting().visit(tree))
     return new
 
 
 class _WithoutOldModes(ast.NodeTransformer):
-    """Opens files without the mode `U`, which Python has lost."""
+    """Opens files without the mode `U`, which Python removed."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Visit each call."""

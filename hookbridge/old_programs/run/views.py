@@ -1,6 +1,6 @@
 """What `tensorflow` is in the program's own files.
 
-A view is a module that wraps modules of TensorFlow and adds the names that are gone.
+A view is a module that wraps modules of TensorFlow and adds the removed names.
 TensorFlow's modules stay as they are, so libraries see TensorFlow 2.
 """
 
@@ -22,7 +22,7 @@ KERAS_VERSION = f"{keras_package.VERSION}-tf"
 
 
 def is_gone(value: object) -> bool:
-    """Return whether the found object is a `Gone`: the name exists no more."""
+    """Return whether the found object is a `Gone`: the name was removed."""
     return isinstance(value, Gone)
 
 

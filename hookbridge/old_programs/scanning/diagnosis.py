@@ -13,22 +13,27 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from hookbridge.ground import extras
-from hookbridge.old_programs.names.lost_in_libraries import lost_part
+from hookbridge.old_programs.names.removed_in_libraries import removed_part
 from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading import packages, started
 from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.reading.libraries import old_libraries
 from hookbridge.old_programs.reading.library_losses import library_losses
-from hookbridge.old_programs.reading.lost_imports import (
-    is_absent,
-    lost_imports,
-    missing_modules,
-    unused_absent_imports,
-)
 from hookbridge.old_programs.reading.modules import Unread
 from hookbridge.old_programs.reading.programs import Programs, read_programs
+from hookbridge.old_programs.reading.removed_imports import (
+    is_absent,
+    missing_modules,
+    removed_imports,
+    unused_absent_imports,
+)
 from hookbridge.old_programs.scanning.child_programs import child_programs
-from hookbridge.old_programs.scanning.findings import Finding, finding_at, num_places
+from hookbridge.old_programs.scanning.findings import (
+    Finding,
+    Report,
+    finding_at,
+    num_places,
+)
 from hookbridge.old_programs.scanning.removed_modules import by_removed_module
 from hookbridge.old_programs.scanning.scan import UNUSED_WAY, findings_of
 
@@ -53,6 +58,11 @@ class Diagnosis:
     def left(self) -> int:
         """Number of places and files that are left to a person."""
         return num_places(f for f in self.found if f.person) + len(self.unread)
+
+    @property
+    def report(self) -> Report:
+        """The places as a report, in the formats of which a scan has one too."""
+        return Report(self.target, self.files, self.found, self.unread)
 
 
 def diagnose(
@@ -167,8 +177,8 @@ def _not_in_libraries(programs: Programs) -> Iterator[Finding]:
         for import_ in unused_absent_imports(module, programs):
             node, name = import_.node, import_.full
             yield finding_at(module, node, "UNUSED_IMPORT", name, UNUSED_WAY)
-        for import_ in lost_imports(module, programs):
-            if lost_part(import_.full):
+        for import_ in removed_imports(module, programs):
+            if removed_part(import_.full):
                 continue  # the scan has it
             root = import_.full.partition(".")[0]
             code = "LIBRARY_NAME"

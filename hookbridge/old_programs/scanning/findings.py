@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
@@ -87,7 +86,17 @@ def finding_at(
     details: dict[str, Any] | None = None,
     first: int = 1,
 ) -> Finding:
-    """Return a finding at a node, or in the line `first` for what has no place."""
+    """Return a finding at a node, or in the line `first` for what has no place.
+
+    Args:
+      module: the file.
+      node: what was found; None for what is in no node.
+      code: a key of `CODES`.
+      name: what was found, as a dotted name.
+      way_out: what to write or do.
+      details: see `Finding`.
+      first: the line, where there is no node.
+    """
     at: int = getattr(node, "lineno", first)
     cell, line = module.place(at)
     return Finding(
@@ -122,14 +131,17 @@ class Report:
 
     @property
     def remaining(self) -> int:
-        """Findings that do not run as they are, and files that were not read."""
-        return sum(f.verdict != "fine" for f in self.findings) + len(self.unread)
+        """Places that do not run as they are, and files that were not read."""
+        left = num_places(f for f in self.findings if f.verdict != "fine")
+        return left + len(self.unread)
 
     @property
     def verdicts(self) -> dict[str, int]:
-        """Number of findings of each verdict, worst first."""
-        counts = Counter(f.verdict for f in self.findings)
-        return {verdict: counts[verdict] for verdict in VERDICTS}
+        """Number of places of each verdict, worst first; a line is one place."""
+        return {
+            verdict: num_places(f for f in self.findings if f.verdict == verdict)
+            for verdict in VERDICTS
+        }
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as plain data."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path, PurePath
 from typing import Any
 from urllib.parse import quote
@@ -121,3 +122,12 @@ def _result(
     locations = [{"physicalLocation": location}]
     result: dict[str, Any] = {"ruleId": code, "level": level, "locations": locations}
     return {**result, "message": {"text": text}}
+
+
+# Name of a format -> what writes a report in it.
+WRITERS: dict[str, Callable[[Report], str]] = {
+    "text": as_text,
+    "json": as_json,
+    "sarif": as_sarif,
+    "html": as_html,
+}

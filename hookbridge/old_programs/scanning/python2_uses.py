@@ -76,7 +76,7 @@ def _is_prepared(handler: ast.ExceptHandler) -> bool:
 
 
 def _gone(module: Module) -> Iterator[tuple[ast.expr, str]]:
-    """Yield names and methods that are gone, where the program does not define them."""
+    """Yield removed names and methods, where the program does not define them."""
     names = module.names
     # Any other module may give such a name.
     is_known = all(map(starred.is_followed, names.starred))

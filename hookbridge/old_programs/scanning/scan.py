@@ -6,11 +6,15 @@ import ast
 import os
 from collections.abc import Iterable, Iterator
 
-from hookbridge.old_programs.names.lost_in_libraries import lost_methods, lost_names
 from hookbridge.old_programs.names.old_keras import is_there
 from hookbridge.old_programs.names.outcome import Resolution
+from hookbridge.old_programs.names.removed_in_libraries import (
+    removed_methods,
+    removed_names,
+)
 from hookbridge.old_programs.names.resolution import is_of_no_version, resolve
 from hookbridge.old_programs.names.target import NEWEST, Target
+from hookbridge.old_programs.reading import old_callbacks
 from hookbridge.old_programs.reading.evidence import Use
 from hookbridge.old_programs.reading.import_statements import as_v1, imports, loaded
 from hookbridge.old_programs.reading.keras_signs import new_keys
@@ -33,6 +37,7 @@ _KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
 _V1_IMPORT = "`import tensorflow.compat.v1 as tf`"
 _PIN_WAY = "a comment"
 UNUSED_WAY = "the program without this import"
+_CALLBACK_WAY = "an argument of the callback's constructor"
 _V1_WAY = "`tf.compat.v1.disable_v2_behavior()` first thing in the program"
 
 
@@ -84,9 +89,21 @@ def findings_of(module: Module, place: Place, target: Target) -> list[Finding]:
             way = name.replace("accuracy", "acc")
             log = finding_at(module, None, "KERAS_LOG", name, f"`{way}`", first=line)
             findings.append(log)
+    findings += _old_callbacks(module, place)
     for use, name in python2_uses(module):
         findings.append(finding_at(module, use, "PYTHON_2", name, FROM_PYTHON_2))
     return sorted(findings, key=lambda f: (f.cell, f.line, f.column))
+
+
+def _old_callbacks(module: Module, place: Place) -> Iterator[Finding]:
+    """Find what its callbacks read that the program's Keras has set on them."""
+    if place.meaning.keras is None:
+        return
+    for node, name in old_callbacks.reads(module.nodes):
+        # `fit` of a program of TensorFlow 1 still fills `params`.
+        is_data = name == f"self.{old_callbacks.DATA}"
+        if is_data is place.meaning.is_of_v1:
+            yield finding_at(module, node, "OLD_CALLBACK", name, _CALLBACK_WAY)
 
 
 def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
@@ -114,20 +131,20 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
 
 def _is_manual(outcome: Resolution) -> bool:
     """Return whether a person has to replace a name."""
-    return not outcome.living and CODES[outcome.code].verdict == "manual"
+    return not outcome.replacement and CODES[outcome.code].verdict == "manual"
 
 
 def _is_own_method(node: ast.expr | ast.stmt, place: Place) -> bool:
-    """Return whether a class of the program has a lost method of this name."""
+    """Return whether a class of the program has a removed method of this name."""
     method = getattr(node, "attr", "")
-    if not lost_methods(method):
+    if not removed_methods(method):
         return False
     return any(method in own_module.own_members for own_module in place.own.values())
 
 
 def _may_be_of_others(module: Module, node: ast.Attribute, name: str) -> bool:
-    """Return whether the object of a lost method may be one of a class that has it."""
-    row = lost_names().get(name)
+    """Return whether the object of a removed method may be of a class that has it."""
+    row = removed_names().get(name)
     if row is None or not row.is_of_others:
         return False
     return not module.arrays.has_array(node)

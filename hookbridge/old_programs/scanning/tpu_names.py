@@ -47,8 +47,10 @@ def _is_empty_flag(module: Module, node: ast.Attribute) -> bool:
             and call.args
             and last_name(call.func) == "DEFINE_string"
         ):
-            given = (*call.args[:2], *keyword(call, "default"))
-            name, *default = [getattr(argument, "value", None) for argument in given]
+            arguments = (*call.args[:2], *keyword(call, "default"))
+            name, *default = [
+                getattr(argument, "value", None) for argument in arguments
+            ]
             if name == node.attr and default == [""]:
                 return True
     return False

@@ -5,6 +5,7 @@ Each is compared with an undisturbed native training on the same data.
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -15,16 +16,18 @@ import pytest
 import tensorflow as tf
 from fork_server import ForkServer
 from hook_fetching import hook_of
-from one_keras import one_keras
+
+from hookbridge import errors
 
 train: Any = tf.compat.v1.train
 
-# Each shows what another one does not: hidden variables, equal names, numbers in names,
-# a counter of updates, slots that appear late.
-SAMPLE = {
-    "keras": ["scaled:Nadam", "accumulated:SGD"],
-    "tf_keras": ["plain:Nadam", "scaled:legacy.Adam"],
-}
+# Hidden variables, slots that appear late and a counter of updates; equal names; a
+# wrapper that tells no variables.
+SAMPLE = [
+    ("keras", "accumulated:Nadam"),
+    ("tf_keras", "scaled:legacy.Adam"),
+    ("tf_keras", "plain:v1.AdamOptimizer"),
+]
 
 
 def rates(feed: float | None = None) -> Any:
@@ -43,7 +46,10 @@ def check(keras: Any, case: str, folder: str) -> list[float]:
     """Reads, feeds, saves and restores in one process; returns the native weights."""
     expected = native(runs.model_of(keras, case))
     way = case.partition(":")[0]
-    if "MultiOptimizer" not in case:
+    if ":v1." in case:
+        with pytest.raises(errors.UnknownTensorError):
+            runs.fit(runs.model_of(keras, case), rates())  # no variable has it
+    elif "MultiOptimizer" not in case:
         hook = rates()
         model = runs.model_of(keras, case)
         assert_same(runs.fit(model, hook), expected, case)
@@ -84,17 +90,11 @@ def check_all(
             assert_same(weights, expected[case], case)
 
 
-def cases_of(keras: Any) -> list[str]:
-    name = "tf_keras" if str(keras.__version__).startswith("2") else "keras"
-    return SAMPLE[name]
-
-
 @pytest.mark.slow
-@one_keras
-def test_a_sample(
-    keras: Any, tmp_path: Path, fork_server: ForkServer, subtests: Any
-) -> None:
-    check_all(keras, cases_of(keras), tmp_path, fork_server, subtests)
+@pytest.mark.one_tensorflow
+@pytest.mark.parametrize(("flavour", "case"), SAMPLE)
+def test_a_sample(flavour: str, case: str, tmp_path: Path) -> None:
+    check(importlib.import_module(flavour), case, str(tmp_path))
 
 
 @pytest.mark.exhaustive

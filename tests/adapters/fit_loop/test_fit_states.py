@@ -139,7 +139,7 @@ def test_a_checkpoint_in_mid_epoch_has_the_state_of_its_step(
 
 
 def test_a_fit_that_ended_within_a_step_tells_what_is_lost(
-    keras: Any, tmp_path: Path, said: Any
+    keras: Any, tmp_path: Path, absl_records: Any
 ) -> None:
     """An error between a save and the end of its batch; and none where none was."""
     lost = "before its callbacks had all events of that step"
@@ -156,9 +156,9 @@ def test_a_fit_that_ended_within_a_step_tells_what_is_lost(
     count = counting(keras)
     fit(built(keras, tmp_path), [saver(tmp_path, 3), count], epochs=3)
     assert count.batches == 2 + 3 * STEPS
-    assert len(said(lost)) == 1
+    assert len(absl_records(lost)) == 1
     fit(built(keras, tmp_path), [saver(tmp_path, 3), counting(keras)])
-    assert len(said(lost)) == 1
+    assert len(absl_records(lost)) == 1
 
 
 def stop(callback: Any, epoch: int, logs: Any = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import hook_hosts as hosts
+import hook_loops
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -83,14 +83,14 @@ WITH_HOOK = (
 def test_same_exception_before_the_first_step(
     subtests: pytest.Subtests, keras2: Any
 ) -> None:
-    model = hosts.keras_model(keras2)
+    model = hook_loops.keras_model(keras2)
     before = model.get_weights()
     for mistake, kind in MISTAKES.items():
         with subtests.test(str(mistake)):
             with pytest.raises(kind) as native:
-                hosts.in_session([Mistaken(mistake)])
+                hook_loops.in_session([Mistaken(mistake)])
             with pytest.raises(kind) as bridged:
-                hosts.in_fit(keras2, [Mistaken(mistake)], model=model)
+                hook_loops.in_fit(keras2, [Mistaken(mistake)], model=model)
             if mistake != "fed nothing":  # its text names the function
                 theirs, ours = (
                     str(e.value).strip("'\"").replace("\\'", "'")[:34]
@@ -103,11 +103,13 @@ def test_same_exception_before_the_first_step(
             np.testing.assert_array_equal(model.get_weights()[0], before[0])
     # A session of TensorFlow says that it is not of the graph.
     with pytest.raises(errors.RunArgumentsError, match="`Mistaken` wanted it"):
-        hosts.in_fit(keras2, [Mistaken("eager tensor")], model=model)
-    with pytest.raises(errors.UnknownTensorError, match="Nearest names: `loss:0`"):
-        hosts.in_fit(keras2, [Fetch("acuracy:0")], model=model)
+        hook_loops.in_fit(keras2, [Mistaken("eager tensor")], model=model)
+    # None is better than one that is half alike, such as `Const:0`.
+    only = r"Nearest names: `loss:0`\. A"
+    with pytest.raises(errors.UnknownTensorError, match=only):
+        hook_loops.in_fit(keras2, [Fetch("acuracy:0")], model=model)
     with pytest.raises(errors.UnknownTensorError, match="`hidden/Relu:0`"):
-        hosts.in_fit(keras2, [Fetch("hiden/Relu:0")], model=model)
+        hook_loops.in_fit(keras2, [Fetch("hiden/Relu:0")], model=model)
 
 
 class Feeding(train.SessionRunHook):  # type: ignore[misc]
@@ -120,14 +122,14 @@ class Feeding(train.SessionRunHook):  # type: ignore[misc]
 
 def test_feeds_that_clash_or_are_none(keras: Any) -> None:
     """Both are refused before the first step, with the hook and the way out."""
-    model = hosts.keras_model(keras)
+    model = hook_loops.keras_model(keras)
     before = model.get_weights()
     words = "fed by two hooks.*Hooks that feed: `Feeding`, `Feeding`.*Leave one"
     with pytest.raises(errors.LiveSessionError, match=words):
-        hosts.in_fit(keras, [Feeding(0.1), Feeding(0.2)], model=model)
+        hook_loops.in_fit(keras, [Feeding(0.1), Feeding(0.2)], model=model)
     words = "feed of `learning_rate:0` is None.*Leave the entry out.*`Feeding` wanted"
     with pytest.raises(errors.RunArgumentsError, match=words):
-        hosts.in_fit(keras, [Feeding(None)], model=model)
+        hook_loops.in_fit(keras, [Feeding(None)], model=model)
     np.testing.assert_array_equal(model.get_weights()[0], before[0])
 
 
@@ -142,10 +144,10 @@ def test_before_run_returns_no_arguments(keras2: Any, returned: Any) -> None:
         def before_run(self, run_context: Any) -> Any:
             return returned
 
-    model = hosts.keras_model(keras2)
+    model = hook_loops.keras_model(keras2)
     before = model.get_weights()
     with pytest.raises(errors.RunArgumentsError, match="`Returning` returned"):
-        hosts.in_fit(keras2, [Returning()], model=model)
+        hook_loops.in_fit(keras2, [Returning()], model=model)
     np.testing.assert_array_equal(model.get_weights()[0], before[0])
 
 
@@ -158,4 +160,4 @@ def test_what_is_no_hook() -> None:
 
 def test_global_step_waiter_is_refused_where_it_would_hang(keras2: Any) -> None:
     with pytest.raises(errors.RefusedError, match=r"GlobalStepWaiterHook.*for ever"):
-        hosts.in_fit(keras2, [train.GlobalStepWaiterHook(wait_until_step=5)])
+        hook_loops.in_fit(keras2, [train.GlobalStepWaiterHook(wait_until_step=5)])

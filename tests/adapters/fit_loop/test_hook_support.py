@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import hook_hosts as hosts
+import hook_loops
 import hook_support as support
 import pytest
 
@@ -17,14 +17,23 @@ ONE_KERAS = True
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("mode", support.MODES)
-@pytest.mark.parametrize("strategy", support.STRATEGIES)
+@pytest.mark.parametrize(
+    ("strategy", "mode"),
+    [
+        # Each loop once, and the strategy in the one that trains.
+        pytest.param(strategy, mode, marks=pytest.mark.exhaustive)
+        if strategy != "default" and mode != "fit"
+        else (strategy, mode)
+        for strategy in support.STRATEGIES
+        for mode in support.MODES
+    ],
+)
 def test_carried(
     keras: Any, strategy: str, mode: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    mirrored = hosts.mirrored() if strategy == "MirroredStrategy" else None
+    mirrored = hook_loops.mirrored() if strategy == "MirroredStrategy" else None
     found = support.run_all(
-        lambda: hosts.keras_model(keras, mirrored), mode, tmp_path_factory.mktemp
+        lambda: hook_loops.keras_model(keras, mirrored), mode, tmp_path_factory.mktemp
     )
     for row in support.CARRIED:
         assert row.check(*found[row.name], mode), row.name

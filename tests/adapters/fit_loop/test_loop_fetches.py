@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import hook_hosts as hosts
+import hook_loops
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -15,7 +15,7 @@ import hookbridge as hb
 ONE_KERAS = True
 
 train: Any = tf.compat.v1.train
-DATA = (hosts.X, hosts.Y)
+DATA = (hook_loops.X, hook_loops.Y)
 
 
 def refetching() -> Any:
@@ -29,12 +29,14 @@ def refetching() -> Any:
 
 
 def test_predict_gives_the_outputs(subtests: pytest.Subtests, keras: Any) -> None:
-    models = [hosts.keras_model(keras, each) for each in (None, hosts.mirrored())]
-    for model in (*models, hosts.keras_model(keras, run_eagerly=True)):
+    models = [
+        hook_loops.keras_model(keras, each) for each in (None, hook_loops.mirrored())
+    ]
+    for model in (*models, hook_loops.keras_model(keras, run_eagerly=True)):
         with subtests.test(str(model)):
             hook = refetching()
             expected = run_loop(model, hook, loop="predict", data=DATA)
-            assert len(hook.seen) == hosts.BATCHES
+            assert len(hook.seen) == hook_loops.BATCHES
             seen = np.concatenate([next(iter(each.values())) for each in hook.seen])
             np.testing.assert_allclose(seen, expected, rtol=1e-6)
     # Several outputs go by their names.
@@ -48,7 +50,7 @@ def test_predict_gives_the_outputs(subtests: pytest.Subtests, keras: Any) -> Non
 
 @pytest.mark.parametrize("run_eagerly", [False, True])
 def test_fit_and_evaluate_give_loss_and_metrics(keras: Any, run_eagerly: bool) -> None:
-    model = hosts.keras_model(keras, metrics=["accuracy"], run_eagerly=run_eagerly)
+    model = hook_loops.keras_model(keras, metrics=["accuracy"], run_eagerly=run_eagerly)
     seen_logs: list[dict[str, Any]] = []
     noting = keras.callbacks.LambdaCallback(
         on_train_batch_end=lambda batch, logs: seen_logs.append(dict(logs))
@@ -95,7 +97,7 @@ def test_in_end_a_tensor_of_the_step_is_that_of_the_last_step(
     hidden = fetching_in_end("OfLayer", "hidden/Relu:0")
     step = fetching_in_end("OfStep", "global_step:0")
     logging = train.LoggingTensorHook(["loss:0"], at_end=True)
-    run_loop(hosts.keras_model(keras2), loss, hidden, step, logging, data=DATA)
+    run_loop(hook_loops.keras_model(keras2), loss, hidden, step, logging, data=DATA)
     assert loss.at_end == loss.last
     assert step.at_end == step.last + 1  # no tensor of the step: fetched anew
     said = "\n".join(m for m in caplog.messages if "`end` of" in m)

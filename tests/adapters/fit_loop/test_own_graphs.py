@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import hook_hosts as hosts
+import hook_loops
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -89,7 +89,7 @@ def test_refused_by_name_with_the_way_out(subtests: pytest.Subtests, name: str) 
 
 
 def test_what_is_of_no_graph_is_no_element(keras2: Any) -> None:
-    model = hosts.keras_model(keras2)
+    model = hook_loops.keras_model(keras2)
     with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
         mirrored = tf.Variable(1.0)
     objects = [tf.Variable(1.0), mirrored, *model.weights, model, model.optimizer]
@@ -103,9 +103,11 @@ def test_what_is_of_no_graph_is_no_element(keras2: Any) -> None:
         train.StepCounterHook(every_n_steps=1),
         train.StopAtStepHook(num_steps=2),
     ]
-    assert hosts.in_session(hooks) == 2
+    assert hook_loops.in_session(hooks) == 2
     assert any(isinstance(v, tf.Tensor) for v in vars(hooks[1]).values())
-    model.fit(hosts.X, hosts.Y, verbose=0, callbacks=hb.as_callbacks(hooks[:2]))
+    model.fit(
+        hook_loops.X, hook_loops.Y, verbose=0, callbacks=hb.as_callbacks(hooks[:2])
+    )
 
 
 def test_what_begin_does_not_replace_is_refused_before_a_step(
@@ -116,7 +118,7 @@ def test_what_begin_does_not_replace_is_refused_before_a_step(
     def use(self: Any) -> None:
         tf.add(self.fetches, 1.0, name="never")
 
-    model = hosts.keras_model(keras2)
+    model = hook_loops.keras_model(keras2)
     for events in ({}, {"begin": use}):
         with subtests.test(str(events)):
             with tf.Graph().as_default() as graph:
@@ -127,7 +129,12 @@ def test_what_begin_does_not_replace_is_refused_before_a_step(
             graph.finalize()  # as a session loop leaves its graph
             message = r"`Late`.*`fetches` holds `mine:0`"
             with pytest.raises(errors.RefusedError, match=message):
-                model.fit(hosts.X, hosts.Y, verbose=0, callbacks=hb.as_callbacks(hook))
+                model.fit(
+                    hook_loops.X,
+                    hook_loops.Y,
+                    verbose=0,
+                    callbacks=hb.as_callbacks(hook),
+                )
             assert not runs and int(model.optimizer.iterations) == 0
 
 
@@ -138,4 +145,4 @@ def test_a_model_of_a_graph_that_runs_eagerly_is_refused(keras2: Any) -> None:
     model.run_eagerly = True
     guests = hb.as_callbacks(Holding(None))
     with pytest.raises(errors.RefusedError, match=r"`Holding`.*runs eagerly"):
-        model.fit(hosts.X, hosts.Y, verbose=0, callbacks=guests)
+        model.fit(hook_loops.X, hook_loops.Y, verbose=0, callbacks=guests)

@@ -6,7 +6,7 @@ import itertools
 from contextlib import nullcontext
 from typing import Any
 
-import hook_hosts as hosts
+import hook_loops
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -89,7 +89,9 @@ def test_a_fed_rate_does_not_outlive_its_step(
 ) -> None:
     """The last step of each fit, which has no data or fails, was fed too."""
     how = dict(how)
-    scope = hosts.mirrored().scope() if how.pop("strategy", False) else nullcontext()
+    scope = (
+        hook_loops.mirrored().scope() if how.pop("strategy", False) else nullcontext()
+    )
     with scope:
         model = _checked(keras)
         model.compile(keras.optimizers.SGD(0.125), "mse", jit_compile=False, **how)

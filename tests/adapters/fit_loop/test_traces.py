@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import hook_hosts as hosts
+import hook_loops
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -19,7 +19,7 @@ from hookbridge.adapters.live_session.program import SessionProgram
 ONE_KERAS = True
 
 train: Any = tf.compat.v1.train
-DATA = (hosts.X, hosts.Y)
+DATA = (hook_loops.X, hook_loops.Y)
 
 
 def counted(keras: Any) -> tuple[Any, list[None]]:
@@ -73,17 +73,17 @@ def test_names_in_hooks_cost_no_trace_and_a_second_loop_none(
             hb.in_begin(lambda: Fetch(names[0])),
         ]
         run_loop(model, *hooks, data=DATA)
-        assert in_code.last.results["of a"].shape == (hosts.BATCH, 8)
+        assert in_code.last.results["of a"].shape == (hook_loops.BATCH, 8)
         # The file names of a checkpoint are fed, so the function is the same.
         assert len(traces) == len(native)
         programs.append(len(alone))
     assert programs[0] and programs == programs[:1] * 3
-    steps = 3 * hosts.BATCHES
-    assert hosts.read_checkpoint(str(tmp_path / "2" / f"model.ckpt-{steps}"))
+    steps = 3 * hook_loops.BATCHES
+    assert hook_loops.read_checkpoint(str(tmp_path / "2" / f"model.ckpt-{steps}"))
     run_loop(model, data=DATA)
     assert len(traces) == len(native)
     # Other hooks and other data get their values.
-    for size in (hosts.BATCH, 4):
+    for size in (hook_loops.BATCH, 4):
         with subtests.test(str(size)):
             other = Fetch("a/MatMul:0")
             run_loop(model, other, data=DATA, batch_size=size)
@@ -124,7 +124,7 @@ def _no_collection() -> Iterator[None]:
 @pytest.mark.usefixtures("_no_collection")
 def test_iterators_end_with_the_loop(keras: Any) -> None:
     def living(*hooks: Any) -> int:
-        model = hosts.keras_model(keras)
+        model = hook_loops.keras_model(keras)
         for loop in ("fit", "evaluate"):
             run_loop(model, *hooks, loop=loop, data=DATA)
         return sum(isinstance(each, tf.data.Iterator) for each in gc.get_objects())

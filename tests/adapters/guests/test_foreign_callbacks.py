@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import hook_hosts as hosts
+import hook_loops
 import numpy as np
 import pytest
 from callback_recorder import noting
@@ -14,11 +14,11 @@ from hook_fetching import run_loop
 import hookbridge as hb
 from hookbridge import errors
 
-EVENTS = [f"batch {i}" for i in range(hosts.BATCHES)] + ["epoch 0"]
+EVENTS = [f"batch {i}" for i in range(hook_loops.BATCHES)] + ["epoch 0"]
 
 
 def fit(model: Any, callbacks: list[Any], **options: Any) -> None:
-    run_loop(model, *callbacks, data=(hosts.X, hosts.Y), **options)
+    run_loop(model, *callbacks, data=(hook_loops.X, hook_loops.Y), **options)
 
 
 def test_it_gets_its_events_with_numbers(keras2: Any, keras3: Any) -> None:
@@ -30,7 +30,7 @@ def test_it_gets_its_events_with_numbers(keras2: Any, keras3: Any) -> None:
         self.weights = self.model.get_weights()
 
     guest = noting(keras3, note, ("on_train_batch_end", "on_epoch_end"))
-    model = hosts.keras_model(keras2)
+    model = hook_loops.keras_model(keras2)
     (once,) = hb.as_callbacks([guest])
     assert hb.as_callbacks([once])[0] is once
     assert hb.explain(guest, host="fit").guests[0].verdict == "wrapped"
@@ -39,7 +39,7 @@ def test_it_gets_its_events_with_numbers(keras2: Any, keras3: Any) -> None:
     assert seen == EVENTS and guest.model is model
     np.testing.assert_equal(guest.weights, model.get_weights())
     seen.clear()  # in a `fit` of Keras 3 nothing changes
-    fit(hosts.keras_model(keras3), hb.as_callbacks([guest]))
+    fit(hook_loops.keras_model(keras3), hb.as_callbacks([guest]))
     assert seen == EVENTS
 
 
@@ -47,7 +47,7 @@ def test_stock_callbacks_do_their_work(
     keras2: Any, keras3: Any, tmp_path: Path
 ) -> None:
     callbacks = keras3.callbacks
-    model = hosts.keras_model(keras2)
+    model = hook_loops.keras_model(keras2)
     weights = tmp_path / "m.weights.h5"
     guests = [
         callbacks.EarlyStopping(monitor="loss", patience=0, min_delta=100.0),
@@ -66,4 +66,4 @@ def test_stock_callbacks_do_their_work(
 def test_what_needs_a_keras_3_optimizer_is_refused(keras2: Any, keras3: Any) -> None:
     callbacks = hb.as_callbacks([keras3.callbacks.SwapEMAWeights()])
     with pytest.raises(errors.RefusedError, match=r"SwapEMAWeights.*use_ema"):
-        fit(hosts.keras_model(keras2), callbacks)
+        fit(hook_loops.keras_model(keras2), callbacks)

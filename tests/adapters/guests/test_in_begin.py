@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import hook_hosts as hosts
+import hook_loops
 import pytest
 import tensorflow as tf
 from estimator_models import estimators
@@ -21,18 +21,18 @@ def final_step() -> Any:
 
 
 def test_in_fit(subtests: pytest.Subtests, keras: Any) -> None:
-    model, hook = hosts.keras_model(keras), hb.in_begin(final_step)
+    model, hook = hook_loops.keras_model(keras), hb.in_begin(final_step)
     for runs in (1, 2):
         with subtests.test(str(runs)):
-            hosts.in_fit(keras, [hook], model=model, epochs=1)
-            assert hook.final_ops_values == 2 * runs * hosts.BATCHES
+            hook_loops.in_fit(keras, [hook], model=model, epochs=1)
+            assert hook.final_ops_values == 2 * runs * hook_loops.BATCHES
 
 
 def test_in_a_session_loop() -> None:
     hook = hb.in_begin(final_step)
     (same,) = hb.as_hooks(hb.as_hooks(hook))
     assert same is hook
-    hosts.in_session([hook, v1.train.StopAtStepHook(last_step=3)])
+    hook_loops.in_session([hook, v1.train.StopAtStepHook(last_step=3)])
     assert hook.final_ops_values == 6
 
 
@@ -43,17 +43,17 @@ def test_in_a_loop_of_ones_own_and_in_an_estimator(keras: Any, tmp_path: Path) -
         made.append(final_step())
         return made[-1]
 
-    hook, model = hb.in_begin(make), hosts.keras_model(keras)
+    hook, model = hb.in_begin(make), hook_loops.keras_model(keras)
 
     def data() -> Any:
-        rows = tf.data.Dataset.from_tensor_slices((hosts.X, hosts.Y))
-        return rows.batch(hosts.BATCH)
+        rows = tf.data.Dataset.from_tensor_slices((hook_loops.X, hook_loops.Y))
+        return rows.batch(hook_loops.BATCH)
 
     for runs in (1, 2):
         with hb.loops.OwnLoop(hook, model=model) as loop:
             for batch in data():
                 loop.step(model.train_on_batch, *batch)
-        assert hook.final_ops_values == 2 * runs * hosts.BATCHES
+        assert hook.final_ops_values == 2 * runs * hook_loops.BATCHES
 
     def model_fn(features: Any, labels: Any, mode: str) -> Any:
         weight = v1.get_variable("weight", [4, 1], initializer=v1.ones_initializer())
@@ -75,7 +75,7 @@ def test_what_fit_refuses_is_refused(keras: Any) -> None:
         return v1.train.SyncReplicasOptimizer(optimizer, 1).make_session_run_hook(True)
 
     with pytest.raises(hb.errors.RefusedError, match="_SyncReplicasOptimizerHook"):
-        hosts.in_fit(keras, [hb.in_begin(sync)])
+        hook_loops.in_fit(keras, [hb.in_begin(sync)])
 
 
 def test_roles_and_explain_know_it() -> None:

@@ -143,7 +143,7 @@ def test_what_is_skipped_says_so_once(
     keras: Any,
     monkeypatch: pytest.MonkeyPatch,
     caplog: Any,
-    said: Any,
+    absl_records: Any,
 ) -> None:
     place("worker", monkeypatch)
     caplog.set_level("INFO", logger="absl")
@@ -157,7 +157,8 @@ def test_what_is_skipped_says_so_once(
     for name in ("StopAtStepHook", "EarlyStopping"):
         with subtests.test(str(name)):
             lines = {
-                id(r): r.getMessage() for r in said(f"`{name}` has the role 'chief'")
+                id(r): r.getMessage()
+                for r in absl_records(f"`{name}` has the role 'chief'")
             }
             (line,) = lines.values()
             assert "this process is the worker and skips it" in line
@@ -271,7 +272,7 @@ def test_a_server_of_the_programs_own_is_no_task_that_is_known(
     guest: str,
     servers: Any,
     tmp_path: Path,
-    said: Any,
+    absl_records: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     place("local", monkeypatch)
@@ -287,7 +288,9 @@ def test_a_server_of_the_programs_own_is_no_task_that_is_known(
             servers[1].target, is_chief=True, hooks=hooks
         ) as session:
             session.run(train_op)
-    warned = said("so it calls `CSVLogger`, whose role is `chief`")
+    warned = absl_records(
+        "So it also calls `CSVLogger`, which only the chief should call"
+    )
     assert bool(warned) == (guest == "CSVLogger")
 
 

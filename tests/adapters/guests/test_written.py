@@ -30,6 +30,15 @@ WRITERS: dict[str, Make] = {
         str(d / "x"), model_fn=print, serving_input_fn=dict
     ),
     "ModelUploader": lambda c, d: hb.callbacks.ModelUploader(str(d / "x")),
+    "CheckpointSaverHook": lambda c, d: v1.train.CheckpointSaverHook(
+        str(d), save_steps=1
+    ),
+    "BackgroundSaverHook": lambda c, d: hb.checkpoints.BackgroundSaverHook(
+        str(d), save_steps=1
+    ),
+    "SummarySaverHook": lambda c, d: v1.train.SummarySaverHook(
+        save_steps=1, output_dir=str(d), summary_op="loss:0"
+    ),
 }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import hook_hosts as hosts
+import hook_loops
 import tensorflow as tf
 
 import hookbridge as hb
@@ -76,7 +76,9 @@ class Noted(train.LoggingTensorHook):  # type: ignore[misc]
 
 def _checkpoints(hook: Any, directory: Path, mode: str) -> bool:
     path = tf.train.latest_checkpoint(str(directory))
-    return path is not None and set(hosts.WEIGHTS) <= set(hosts.read_checkpoint(path))
+    return path is not None and set(hook_loops.WEIGHTS) <= set(
+        hook_loops.read_checkpoint(path)
+    )
 
 
 class _SummaryMaker(train.SummarySaverHook):  # type: ignore[misc]
@@ -168,7 +170,9 @@ ROWS = (
         lambda d, m: _SummaryMaker(
             save_steps=1, output_dir=str(d), summary_op=tf.constant(b"")
         ),
-        lambda h, d, m: any(t.startswith("mean") for _, t, _ in hosts.read_scalars(d)),
+        lambda h, d, m: any(
+            t.startswith("mean") for _, t, _ in hook_loops.read_scalars(d)
+        ),
     ),
     Row(
         "LoggingTensorHook",
@@ -180,7 +184,7 @@ ROWS = (
         lambda d, m: train.StepCounterHook(every_n_steps=2, output_dir=str(d)),
         lambda h, d, m: (
             m != "fit"
-            or any(t == "global_step/sec" for _, t, _ in hosts.read_scalars(d))
+            or any(t == "global_step/sec" for _, t, _ in hook_loops.read_scalars(d))
         ),
     ),
     Row("NanTensorHook", lambda d, m: _Nan()),
@@ -225,7 +229,7 @@ ROWS = (
             f"tf.estimator.experimental.{name}",
             lambda d, m, name=name, limit=limit: _stop_if(name, d, limit),  # type: ignore[misc]
             lambda h, d, m: (
-                m != "fit" or h._timer.last_triggered_step() < hosts.BATCHES - 1
+                m != "fit" or h._timer.last_triggered_step() < hook_loops.BATCHES - 1
             ),
         )
         for name, limit in (
@@ -300,8 +304,8 @@ def run_all(
                 folder = folders("hook")
                 made[row.name] = row.make(folder, mode), folder
         hooks = [HookToCallback(hook) for hook, _ in made.values()]
-        data = (hosts.X,) if mode == "predict" else (hosts.X, hosts.Y)
-        arguments = {"batch_size": hosts.BATCH, "verbose": 0, "callbacks": hooks}
+        data = (hook_loops.X,) if mode == "predict" else (hook_loops.X, hook_loops.Y)
+        arguments = {"batch_size": hook_loops.BATCH, "verbose": 0, "callbacks": hooks}
         getattr(model(), mode)(*data, **arguments)
         found |= made
     return found

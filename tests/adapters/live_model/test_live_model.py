@@ -210,22 +210,3 @@ def test_states_of_recurrent_layers(keras: Any, keras2: Any) -> None:
             session.run(train_op)
             states.append(raw.run(state).item())
     assert states == [5, 0]
-
-
-def test_an_optimizer_given_to_another_model_is_told_what_to_do(keras2: Any) -> None:
-    """As an `AltModelCheckpoint` does by default."""
-    other = keras2.Sequential([keras2.layers.Dense(1)])
-
-    def give(self: Any, *_: Any, **__: Any) -> None:
-        other.optimizer = self.model.optimizer
-
-    callback = type("Alt", (keras2.callbacks.Callback,), {"on_epoch_end": give})()
-    with tf.Graph().as_default():
-        loss = tf.square(tf.compat.v1.get_variable("w", initializer=1.0), name="loss")
-        step = tf.compat.v1.train.get_or_create_global_step()
-        train_op = tf.compat.v1.train.GradientDescentOptimizer(0.1).minimize(loss, step)
-        hooks = hb.as_hooks([callback], steps_per_epoch=1)
-        words = "was given to another model.*inherit_optimizer=False"
-        with pytest.raises(hb.errors.LiveModelError, match=words):
-            with tf.compat.v1.train.SingularMonitoredSession(hooks=hooks) as session:
-                session.run(train_op)

@@ -241,7 +241,7 @@ def test_batches_are_backed_up_too(
 
 
 def test_a_backup_without_some_variables_is_reported(
-    keras: Any, tmp_path: Path, said: Any
+    keras: Any, tmp_path: Path, absl_records: Any
 ) -> None:
     def run(*guests: Any, **options: Any) -> int:
         backup = keras.callbacks.BackupAndRestore(str(tmp_path / "backup"))
@@ -254,4 +254,4 @@ def test_a_backup_without_some_variables_is_reported(
         assert list(path.parent.rglob("*.index"))
         return
     assert run(optimizer=v1.train.AdamOptimizer) == 4 * STEPS
-    assert "dense/kernel/Adam_1" in said(str(path))[0].getMessage()
+    assert "dense/kernel/Adam_1" in absl_records(str(path))[0].getMessage()

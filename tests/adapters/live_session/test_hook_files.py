@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import hook_hosts as hosts
+import hook_loops
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -27,14 +27,14 @@ def test_the_files_of_savers(keras: Any, tmp_path: Path) -> None:
         train.CheckpointSaverHook(str(by_steps), save_steps=100),
         train.CheckpointSaverHook(str(by_seconds), save_secs=0.0001),
     ]
-    model, _ = hosts.in_fit(keras, savers)
+    model, _ = hook_loops.in_fit(keras, savers)
     state = tf.train.get_checkpoint_state(str(by_seconds))
-    assert state.model_checkpoint_path.endswith(f"-{hosts.STEPS}")
+    assert state.model_checkpoint_path.endswith(f"-{hook_loops.STEPS}")
     assert len(state.all_model_checkpoint_paths) == 5  # the Saver keeps five
     assert (by_steps / "graph.pbtxt").exists()
-    found = hosts.read_checkpoint(tf.train.latest_checkpoint(str(by_steps)))
-    assert found.pop("global_step") == hosts.STEPS
-    for name, weight in zip(hosts.WEIGHTS, model.get_weights(), strict=True):
+    found = hook_loops.read_checkpoint(tf.train.latest_checkpoint(str(by_steps)))
+    assert found.pop("global_step") == hook_loops.STEPS
+    for name, weight in zip(hook_loops.WEIGHTS, model.get_weights(), strict=True):
         np.testing.assert_array_equal(found[name], weight)
 
 
@@ -43,7 +43,7 @@ def test_a_directory_that_cannot_be_written_is_refused_before_the_first_step(
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     directory = str(tmp_path / "file" / "run")
-    model = hosts.keras_model(keras)
+    model = hook_loops.keras_model(keras)
     before = model.get_weights()
     for hook in (
         train.CheckpointSaverHook(directory, save_steps=1),
@@ -51,7 +51,7 @@ def test_a_directory_that_cannot_be_written_is_refused_before_the_first_step(
     ):
         with subtests.test(str(hook)):
             with pytest.raises(errors.UnwritableError, match=type(hook).__name__):
-                hosts.in_fit(keras, [hook], model=model)
+                hook_loops.in_fit(keras, [hook], model=model)
             np.testing.assert_array_equal(model.get_weights()[0], before[0])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from hook_fetching import Fetch, X, Y, hook_of, sequential, with_step
-from hook_hosts import mirrored, tf_log
+from hook_loops import mirrored, tf_log
 
 import hookbridge as hb
 from hookbridge import errors

@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 from cluster_processes import WITH_CHIEF, Job, job
 from fork_server import ForkServer
-from hook_hosts import read_scalars
+from hook_loops import read_scalars
 from ps_guests import BATCHES, EPOCHS, Recorder, batches, guests, model, square_output
 
 import hookbridge as hb

@@ -226,7 +226,7 @@ def run_by_hook(net: Gan) -> tuple[Any, Any]:
 
 
 def test_an_entry_without_value_is_named(
-    subtests: pytest.Subtests, keras: Any, said: Any
+    subtests: pytest.Subtests, keras: Any, absl_records: Any
 ) -> None:
     stop = keras.callbacks.EarlyStopping("d_loss", mode="min")
     words = r'`EarlyStopping` monitors "d_loss".*no value.*run_context\.session'
@@ -247,8 +247,8 @@ def test_an_entry_without_value_is_named(
                     until_stop(hooks, count)
             else:
                 until_stop(hooks, count)
-    assert said('monitors "d_loss", and it had no value')
-    assert said('`logs` has the entry "d_loss", and it had no value')
+    assert absl_records('monitors "d_loss", and it had no value')
+    assert absl_records('`logs` has the entry "d_loss", and it had no value')
 
 
 def test_a_rate_that_no_run_reads_is_named(keras: Any) -> None:

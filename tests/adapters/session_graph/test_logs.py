@@ -180,7 +180,7 @@ def train_to_nan(callback: Any, steps: list[int], **options: Any) -> None:
 
 
 def test_a_loss_that_is_not_found_is_reported(
-    subtests: pytest.Subtests, keras: Any, said: Any
+    subtests: pytest.Subtests, keras: Any, absl_records: Any
 ) -> None:
     steps: list[int] = []
     terminate = keras.callbacks.TerminateOnNaN
@@ -192,9 +192,9 @@ def test_a_loss_that_is_not_found_is_reported(
     assert steps == [1]
     for records, logs in enumerate(({"loss": "my_loss"}, {"d_loss": "my_loss"}, None)):
         with subtests.test(str(records)):
-            before = len({id(r) for r in said("the loss of this")})
+            before = len({id(r) for r in absl_records("the loss of this")})
             train_to_nan(keras.callbacks.History(), [], logs=logs)
-            now = len({id(r) for r in said("the loss of this")})
+            now = len({id(r) for r in absl_records("the loss of this")})
             assert now - before == (records == 2)
 
 

@@ -131,7 +131,7 @@ def test_validation_after_some_epochs(keras: Any, frequency: Any) -> None:
     ],
 )
 def test_epochs_in_which_others_made_all_steps_are_named(
-    keras: Any, said: Any, moved_on: int, named: str, begins: list[int]
+    keras: Any, absl_records: Any, moved_on: int, named: str, begins: list[int]
 ) -> None:
     """A later hook moves the step, as other workers do while this one is slow."""
     begun: list[int] = []
@@ -154,4 +154,4 @@ def test_epochs_in_which_others_made_all_steps_are_named(
             while not session.should_stop():
                 session.run(others[0])
     assert begun == begins
-    assert said(f"this process made no step in {named}: other workers")
+    assert absl_records(f"this process made no step in {named}: other workers")

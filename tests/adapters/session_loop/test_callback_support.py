@@ -28,6 +28,7 @@ def test_no_class_is_unknown(keras: Any) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.one_tensorflow
 @one_keras
 @pytest.mark.filterwarnings("ignore:Could not reach RemoteMonitor")
 def test_documented_table_is_what_happens(keras: Any, tmp_path: Path) -> None:

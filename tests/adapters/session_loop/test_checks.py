@@ -169,6 +169,12 @@ def test_model_says_what_it_offers(keras: Any) -> None:
         for name in ("loss_tracker", "compile", "save", "predict"):
             with pytest.raises(LIVE, match=r"(?s)(?=.*hookbridge)(?=.*model=)"):
                 getattr(model, name)("path")
+        with pytest.raises(LIVE) as refused:
+            model.loss_tracker  # noqa: B018
+        offered = str(refused.value).partition("It offers ")[2].partition(". With")[0]
+        # Keras 3 has the first ones once a model is compiled and trained.
+        later = {"history", "optimizer", "stop_training", "reset_states"}
+        assert not {*offered.split(", ")} - {*dir(keras.Model()), *later}
         weights, other = [np.zeros((3, 1)), np.zeros(1)], keras.optimizers.SGD(0.1)
         layer = model.layers[0]
         assert layer.count_params() == 3 and layer.non_trainable_weights == []

@@ -142,7 +142,7 @@ def test_an_epoch_of_which_a_process_made_the_last_step_alone(
 
 
 def test_a_job_that_ended_within_a_step_tells_what_is_lost(
-    keras: Any, tmp_path: Path, said: Any
+    keras: Any, tmp_path: Path, absl_records: Any
 ) -> None:
     """The saver comes first, and the job ends before the callbacks have the step."""
 
@@ -155,10 +155,10 @@ def test_a_job_that_ended_within_a_step_tells_what_is_lost(
         run(failing("after_run", STEPS - 2))
     one = run()
     assert counts(one)[0] == 2 * STEPS - 1
-    assert len(said("before its callbacks had all events of that step")) == 1
+    assert len(absl_records("before its callbacks had all events of that step")) == 1
     check_newest(tmp_path, 2 * STEPS, one)
     run()
-    assert len(said("before its callbacks had all events of that step")) == 1
+    assert len(absl_records("before its callbacks had all events of that step")) == 1
 
 
 def test_an_interrupted_epoch_ends_without_any_logs(keras: Any, tmp_path: Path) -> None:

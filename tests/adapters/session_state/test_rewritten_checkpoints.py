@@ -124,7 +124,7 @@ def values_in(folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize("part", ["values", "checkpoint"])
 @pytest.mark.parametrize("run", [train, fit])
 def test_a_job_that_ends_in_a_rewriting(
-    keras: Any, tmp_path: Path, run: Any, part: str, said: Any
+    keras: Any, tmp_path: Path, run: Any, part: str, absl_records: Any
 ) -> None:
     run(keras, tmp_path / "whole", None, part)
     # It saves at the begin, after the first epoch, and again with the rate.
@@ -138,5 +138,5 @@ def test_a_job_that_ends_in_a_rewriting(
         # In `fit` the interrupted epoch has no end, as the page on restarts says.
         for name, value in whole.items():
             np.testing.assert_allclose(parts[name], value, rtol=1e-6, err_msg=name)
-    assert len(said("while it wrote the checkpoint")) == 1
+    assert len(absl_records("while it wrote the checkpoint")) == 1
     assert not list((tmp_path / "parts").glob("*.hookbridge-kept*"))

@@ -240,7 +240,7 @@ def test_a_saver_of_a_hooks_own_waits_for_the_thread(
 
 @pytest.mark.parametrize("in_step", [True, False])
 def test_of_one_step_the_backup_with_all_events_wins(
-    in_step: bool, tmp_path: Path, said: Any
+    in_step: bool, tmp_path: Path, absl_records: Any
 ) -> None:
     files, checkpoint = StateFiles(), str(tmp_path / "model.ckpt-12")
     files.save(checkpoint, 12, in_step=in_step)
@@ -250,7 +250,7 @@ def test_of_one_step_the_backup_with_all_events_wins(
     files.save(backup.prefix, 12)
     wins = choose_newest(checkpoint, 12, [backup], files) is not None
     assert wins is backup.exists is in_step
-    assert len(said("lacks the end of that step")) == in_step
+    assert len(absl_records("lacks the end of that step")) == in_step
 
 
 def test_an_error_in_a_step_in_which_one_of_two_hooks_saves(

@@ -30,7 +30,7 @@ PARTS = [
 
 
 def test_state_goes_on(
-    subtests: pytest.Subtests, keras: Any, tmp_path: Path, said: Any
+    subtests: pytest.Subtests, keras: Any, tmp_path: Path, absl_records: Any
 ) -> None:
     bests = None
     for number, each in enumerate(PARTS, start=1):
@@ -38,7 +38,7 @@ def test_state_goes_on(
             found = part(keras, str(tmp_path), *each)
             bests = bests or found["bests"]
             assert found == expected(number, bests)
-    assert not said("begins anew") and not said("no longer among")
+    assert not absl_records("starts over") and not absl_records("no longer among")
 
 
 @pytest.mark.slow

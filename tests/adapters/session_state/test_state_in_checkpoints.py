@@ -56,7 +56,7 @@ def test_weights_set_at_the_end(keras: Any, tmp_path: Path, ending: str) -> None
 
 
 def test_saver_that_cannot_be_followed_is_reported(
-    keras: Any, tmp_path: Path, said: Any
+    keras: Any, tmp_path: Path, absl_records: Any
 ) -> None:
     """A saver given to a Scaffold is in no collection unless somebody adds it."""
     found = []
@@ -75,6 +75,6 @@ def test_saver_that_cannot_be_followed_is_reported(
             ) as session:
                 session.run(net.train_op, feeds(net, 0))
         states = len(list(folder.glob("*.hookbridge.json")))
-        found.append((bool(said("Keys.SAVERS")), states))
+        found.append((bool(absl_records("Keys.SAVERS")), states))
     # The initial checkpoint has a state too.
     assert found == [(False, 2), (True, 0)]

@@ -101,13 +101,13 @@ def test_state_is_there_before_its_checkpoint(
 
 
 def test_checkpoint_without_state_is_reported(
-    keras: Any, tmp_path: Path, said: Any
+    keras: Any, tmp_path: Path, absl_records: Any
 ) -> None:
     session_loop([patient(keras)], max_steps=4, **options(tmp_path))
-    assert not said("has no state of callbacks")
+    assert not absl_records("has no state of callbacks")
     (tmp_path / "model.ckpt-4.hookbridge.json").unlink()
     session_loop([patient(keras)], max_steps=1, **options(tmp_path))
-    assert said("model.ckpt-4 has no state of callbacks")
+    assert absl_records("model.ckpt-4 has no state of callbacks")
 
 
 def test_live_object_keeps_what_it_has_counted(keras: Any, tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def worker_session(folder: str, counter: Any, step: int, hooks: Any) -> Any:
 
 
 def test_worker_goes_on_with_its_own_state(
-    keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: Any
+    keras: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, absl_records: Any
 ) -> None:
     monkeypatch.setenv("TF_CONFIG", config("worker", 0))
 
@@ -107,7 +107,7 @@ def test_worker_goes_on_with_its_own_state(
 
 
 def test_worker_without_a_state_of_its_own_takes_the_chiefs(
-    keras: Any, tmp_path: Path, said: Any
+    keras: Any, tmp_path: Path, absl_records: Any
 ) -> None:
     """The worker was killed after the chief's checkpoint, before it saved its state."""
     chief, worker = Holds(keras), Holds(keras, "worker-0")
@@ -121,9 +121,9 @@ def test_worker_without_a_state_of_its_own_takes_the_chiefs(
     np.testing.assert_array_equal(worker.callback.kept, np.full(3, 5.0))
     # A worker does not call every callback of the chief.
     assert state_of(task="worker-1").read(prefix, of_task="") is not None
-    assert not said("no longer among the callbacks")
+    assert not absl_records("no longer among the callbacks")
     assert state_of().read(prefix) is not None
-    assert said("no longer among the callbacks")
+    assert absl_records("no longer among the callbacks")
 
 
 def test_the_first_checkpoint_of_a_restored_session_has_the_states_of_all(

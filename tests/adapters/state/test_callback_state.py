@@ -134,17 +134,17 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("kind", DAMAGE)
-def test_damaged_file_is_reported(kind: str, tmp_path: Path, said: Any) -> None:
+def test_damaged_file_is_reported(kind: str, tmp_path: Path, absl_records: Any) -> None:
     stop = stopping(tf.keras)
     stop.on_train_begin()
     path = tmp_path / "model.ckpt-7.hookbridge.json"
     path.write_text(DAMAGE[kind])
     restored(stop, str(tmp_path / "model.ckpt-7"), parse=parse)
-    assert said(str(path)) and stop.wait == 0
+    assert absl_records(str(path)) and stop.wait == 0
 
 
 def test_damaged_file_is_reported_and_training_goes_on(
-    keras: Any, tmp_path: Path, said: Any
+    keras: Any, tmp_path: Path, absl_records: Any
 ) -> None:
     session_loop([stopping(keras)], max_steps=7, **options(tmp_path, 100))
     path = tmp_path / "model.ckpt-7.hookbridge.json"
@@ -153,7 +153,7 @@ def test_damaged_file_is_reported_and_training_goes_on(
     run = session_loop([stopping(keras)], **options(tmp_path, 100))
     # The count starts anew at epoch 2.
     assert run.steps == 7 * STEPS
-    assert said(str(path))
+    assert absl_records(str(path))
 
 
 @pytest.mark.parametrize("value", [{"__array__": 1}, [np.float32(1.5), np.int64(3)]])

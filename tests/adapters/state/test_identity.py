@@ -149,7 +149,7 @@ def test_stock_callbacks_are_told_apart(
 
 
 def test_log_names_who_goes_on_and_who_does_not(
-    subtests: pytest.Subtests, keras: Any, tmp_path: Path, said: Any
+    subtests: pytest.Subtests, keras: Any, tmp_path: Path, absl_records: Any
 ) -> None:
     make, prefix = callback_class(keras), str(tmp_path / "model.ckpt-3")
     first = [make("/a"), make("/b"), keras.callbacks.EarlyStopping("loss")]
@@ -165,8 +165,12 @@ def test_log_names_who_goes_on_and_who_does_not(
             state.parts[0].restore(found)
             assert left[1].count == 5
             assert left[0].count == (0 if left[0].path == "/c" else 5)
-    assert said("`Writes` begins anew: the state of `Writes` has another `path`")
-    assert said("the state of `EarlyStopping(monitor='loss')`, which is no longer")
+    assert absl_records(
+        "`Writes` starts over: the state of `Writes` has another `path`"
+    )
+    assert absl_records(
+        "the state of `EarlyStopping(monitor='loss')`, which is no longer"
+    )
 
 
 def test_new_configuration_is_kept(

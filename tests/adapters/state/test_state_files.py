@@ -46,7 +46,7 @@ def test_killed_between_arrays_and_json(
 
 
 def test_arrays_of_another_state_are_refused(
-    keras: Any, tmp_path: Path, said: Any
+    keras: Any, tmp_path: Path, absl_records: Any
 ) -> None:
     prefix = str(tmp_path / "model.ckpt-3")
     Holds(keras).save(prefix, 3, 1.0)
@@ -55,7 +55,7 @@ def test_arrays_of_another_state_are_refused(
     two = Holds(keras)
     assert not two.restore(prefix)
     np.testing.assert_array_equal(two.callback.kept, np.zeros(3))
-    assert said("its arrays belong to another state")
+    assert absl_records("its arrays belong to another state")
 
 
 def test_clean_up_takes_names_exactly(keras: Any, tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ _WRONG = {
 
 @pytest.mark.parametrize("kind", _WRONG)
 def test_a_value_of_another_kind_is_left_out_alone(
-    keras: Any, tmp_path: Path, said: Any, kind: str
+    keras: Any, tmp_path: Path, absl_records: Any, kind: str
 ) -> None:
     """A callback would fail with it in its first batch."""
 
@@ -148,7 +148,7 @@ def test_a_value_of_another_kind_is_left_out_alone(
     restored_ones = {"count": 5, "kept": [5.0] * 3, "seen": [5]}
     begins_anew = {"count": 0, "kept": [0.0] * 3, "seen": [0]}
     assert now == {**restored_ones, name: begins_anew[name]}
-    assert said(f"`Functions.{name}` cannot be restored")
+    assert absl_records(f"`Functions.{name}` cannot be restored")
 
 
 def test_a_callback_may_change_the_kind_of_its_value(
@@ -199,7 +199,7 @@ def test_array_file_that_claims_more_than_it_has(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["fifo", "device", "folder", "arrays"])
 def test_only_regular_files_are_read(
-    keras: Any, tmp_path: Path, said: Any, kind: str
+    keras: Any, tmp_path: Path, absl_records: Any, kind: str
 ) -> None:
     """To open a FIFO waits for a writer; `/dev/zero` never ends."""
     prefix = str(tmp_path / "model.ckpt-3")
@@ -215,22 +215,22 @@ def test_only_regular_files_are_read(
     else:
         os.mkfifo(path)
     assert not Holds(keras).restore(prefix)
-    assert said("is not a regular file")
+    assert absl_records("is not a regular file")
 
 
 def test_a_huge_list_is_not_even_parsed(
-    keras: Any, tmp_path: Path, said: Any, monkeypatch: pytest.MonkeyPatch
+    keras: Any, tmp_path: Path, absl_records: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prefix = str(tmp_path / "model.ckpt-3")
     with open(f"{prefix}.hookbridge.json", "wb") as file:
         file.write(b"[" + b"0," * (document.MOST_JSON_BYTES // 2) + b"0]")
     monkeypatch.setattr(json, "loads", pytest.fail)
     assert not Holds(keras).restore(prefix)
-    assert said(f"expected at most {document.MOST_JSON_BYTES}")
+    assert absl_records(f"expected at most {document.MOST_JSON_BYTES}")
 
 
 def test_state_that_is_too_large_is_left_out_by_name(
-    keras: Any, tmp_path: Path, said: Any, monkeypatch: pytest.MonkeyPatch
+    keras: Any, tmp_path: Path, absl_records: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(document, "MOST_JSON_BYTES", 2000)
     prefix = str(tmp_path / "model.ckpt-3")
@@ -243,7 +243,7 @@ def test_state_that_is_too_large_is_left_out_by_name(
     assert restored(two, prefix)
     assert (two.words, two.count) == ([], 7)
     assert two.numbers == one.numbers  # many numbers are an array
-    assert said("`Functions.words` takes")
+    assert absl_records("`Functions.words` takes")
 
 
 def test_part_file_follows_no_link(tmp_path: Path) -> None:

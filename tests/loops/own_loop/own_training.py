@@ -1,17 +1,19 @@
-"""The classifier of `hook_hosts` in `fit` and in a loop of the user's own."""
+"""The classifier of `hook_loops` in `fit` and in a loop of the user's own."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import hook_hosts as hosts
+import hook_loops
 import tensorflow as tf
 
 import hookbridge as hb
 
 
 def batches() -> Any:
-    return tf.data.Dataset.from_tensor_slices((hosts.X, hosts.Y)).batch(hosts.BATCH)
+    return tf.data.Dataset.from_tensor_slices((hook_loops.X, hook_loops.Y)).batch(
+        hook_loops.BATCH
+    )
 
 
 def loss_of(keras: Any, model: Any, batch: Any) -> Any:
@@ -51,12 +53,12 @@ def in_own_loop(
     keras: Any, guests: Any, *, strategy: Any = None, epochs: int = 1, **options: Any
 ) -> Any:
     """Trains in a loop of its own; returns the model and the history."""
-    model = options.pop("model", None) or hosts.keras_model(keras, strategy)
+    model = options.pop("model", None) or hook_loops.keras_model(keras, strategy)
     step = options.pop("step", None) or train_step_of(keras, model, strategy)
     data = batches()
     if strategy is not None:
         data = strategy.experimental_distribute_dataset(data)
-    options = {"steps_per_epoch": hosts.BATCHES, "epochs": epochs, **options}
+    options = {"steps_per_epoch": hook_loops.BATCHES, "epochs": epochs, **options}
     with hb.loops.OwnLoop(guests, model=model, **options) as loop:
         while not loop.should_stop():
             for batch in data:
@@ -70,7 +72,7 @@ def in_fit(
     keras: Any, guests: Any, *, strategy: Any = None, epochs: int = 1, **options: Any
 ) -> Any:
     """The same in `fit`."""
-    model = options.pop("model", None) or hosts.keras_model(keras, strategy)
+    model = options.pop("model", None) or hook_loops.keras_model(keras, strategy)
     history = model.fit(
         batches(), epochs=epochs, verbose=0, callbacks=hb.as_callbacks(guests)
     )

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-import hook_hosts as hosts
+import hook_loops
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -72,17 +72,17 @@ def test_the_events_are_those_of_fit(keras: Any) -> None:
 
 @pytest.mark.parametrize("kind", ["tf.function", "plain function", "strategy"])
 def test_fetched_values_are_those_of_fit(keras: Any, kind: str) -> None:
-    strategy = hosts.mirrored() if kind == "strategy" else None
+    strategy = hook_loops.mirrored() if kind == "strategy" else None
     # As in a `fit` that runs eagerly, nothing has the gradients of a plain function.
     more = () if kind == "plain function" else ("gradients/hidden/bias:0",)
     ours, theirs = Fetching(*more), Fetching(*more)
-    model = hosts.keras_model(keras, strategy)
+    model = hook_loops.keras_model(keras, strategy)
     step = train_step_of(keras, model, strategy)
     if kind == "plain function":
         step = step.python_function
     in_own_loop(keras, ours, model=model, step=step, strategy=strategy)
     in_fit(keras, theirs, strategy=strategy)
-    assert len(ours.seen) == len(theirs.seen) == hosts.BATCHES
+    assert len(ours.seen) == len(theirs.seen) == hook_loops.BATCHES
     assert ours.steps == theirs.steps
     for own, native in zip(ours.seen, theirs.seen, strict=True):
         for name, mine, expected in zip(ours.names, own, native, strict=True):
@@ -90,7 +90,7 @@ def test_fetched_values_are_those_of_fit(keras: Any, kind: str) -> None:
 
 
 def test_a_hook_or_an_error_ends_the_loop(keras2: Any) -> None:
-    model = hosts.keras_model(keras2)
+    model = hook_loops.keras_model(keras2)
     for way, steps, asks in (
         ("before", 2, True),
         ("after", 3, False),
@@ -131,7 +131,7 @@ def test_an_error_at_the_end_gives_the_model_back(keras2: Any, event: str) -> No
     def fail(self: Any, *args: Any) -> None:
         raise ValueError("mine")
 
-    model, hook = hosts.keras_model(keras2), Ending("")
+    model, hook = hook_loops.keras_model(keras2), Ending("")
     methods: dict[str, Any] = {event: fail}
     guests = [hook, callback_of(keras2, **methods)]
     with (
@@ -149,7 +149,7 @@ def test_an_error_at_the_end_gives_the_model_back(keras2: Any, event: str) -> No
 
 def test_state_goes_on_after_a_restart(keras2: Any, tmp_path: Path) -> None:
     def run(epochs: int) -> Any:
-        model = hosts.keras_model(keras2)
+        model = hook_loops.keras_model(keras2)
         if tf.train.latest_checkpoint(str(tmp_path)):
             hb.checkpoints.restore(model, str(tmp_path))
         stopping = keras2.callbacks.EarlyStopping("loss", patience=99, min_delta=1e9)
@@ -160,16 +160,16 @@ def test_state_goes_on_after_a_restart(keras2: Any, tmp_path: Path) -> None:
     run(2)
     model, stopping = run(3)
     assert stopping.wait == 4  # the first epoch is the best
-    assert int(np.asarray(model.optimizer.iterations)) == 5 * hosts.BATCHES
+    assert int(np.asarray(model.optimizer.iterations)) == 5 * hook_loops.BATCHES
     path = tf.train.latest_checkpoint(str(tmp_path))
-    assert path.endswith(f"-{5 * hosts.BATCHES}")
+    assert path.endswith(f"-{5 * hook_loops.BATCHES}")
 
 
 def test_validation_is_in_the_logs_of_the_epoch(keras: Any) -> None:
-    model, log = hosts.keras_model(keras), EventLog()
+    model, log = hook_loops.keras_model(keras), EventLog()
     step, events = train_step_of(keras, model), RecordingCallback(log)
     best = keras.callbacks.EarlyStopping("val_loss", patience=0, min_delta=1e9)
-    options = {"steps_per_epoch": hosts.BATCHES, "model": model}
+    options = {"steps_per_epoch": hook_loops.BATCHES, "model": model}
     with hb.loops.OwnLoop([events, best], **options) as loop:
         for batch in batches().repeat():
             loop.step(step, batch)
@@ -179,16 +179,16 @@ def test_validation_is_in_the_logs_of_the_epoch(keras: Any) -> None:
     assert loop.history["val_loss"] == [
         pytest.approx(v, abs=1) for v in [found["loss"]] * 2
     ]
-    x, y = hosts.X, hosts.Y
+    x, y = hook_loops.X, hook_loops.Y
     assert found["loss"] == pytest.approx(model.evaluate(x, y, verbose=0), rel=1e-4)
     names = [e.event for e in log if e.event.startswith(("on_test", "on_epoch"))]
     one = ["on_epoch_begin", "on_test_begin"]
-    one += ["on_test_batch_begin", "on_test_batch_end"] * hosts.BATCHES
+    one += ["on_test_batch_begin", "on_test_batch_end"] * hook_loops.BATCHES
     assert names == [*one, "on_test_end", "on_epoch_end"] * 2
 
 
 def test_logs_are_what_the_step_is_told_to_make(keras: Any) -> None:
-    model = hosts.keras_model(keras)
+    model = hook_loops.keras_model(keras)
     step, mean = train_step_of(keras, model), keras.metrics.Mean(name="mean")
     native = in_fit(keras, [], epochs=2)[1]["loss"]
 
@@ -208,7 +208,7 @@ def test_logs_are_what_the_step_is_told_to_make(keras: Any) -> None:
         (lambda b: {"loss": counted(b) and mean.result()}, dict, ["loss"]),
     ]
     for function, logs, keys in cases:
-        again = hosts.keras_model(keras)
+        again = hook_loops.keras_model(keras)
         model.set_weights(again.get_weights())
         mean.reset_state()
         with hb.loops.OwnLoop([], model=model, steps_per_epoch=4, epochs=2) as loop:
@@ -234,7 +234,7 @@ def test_logs_are_what_the_step_is_told_to_make(keras: Any) -> None:
 
 def test_a_step_gets_a_batch_or_its_parts(keras: Any) -> None:
     """In an evaluation as in training: `step(batch)`, or `step(x, y)`."""
-    model = hosts.keras_model(keras)
+    model = hook_loops.keras_model(keras)
 
     def whole(batch: Any, training: bool = False) -> Any:
         return loss_of(keras, model, batch)
@@ -251,9 +251,9 @@ def test_a_step_gets_a_batch_or_its_parts(keras: Any) -> None:
 
 
 def test_the_optimizer_of_the_loop_is_the_one_guests_see(keras2: Any) -> None:
-    made = hosts.keras_model(keras2)
+    made = hook_loops.keras_model(keras2)
     model = keras2.Sequential(made.layers, name="classifier")  # never compiled
-    optimizer = keras2.optimizers.SGD(hosts.RATE)
+    optimizer = keras2.optimizers.SGD(hook_loops.RATE)
     rate = keras2.callbacks.LearningRateScheduler(lambda epoch: 0.5 / (epoch + 1))
 
     @tf.function  # type: ignore[untyped-decorator]
@@ -274,19 +274,47 @@ def test_the_optimizer_of_the_loop_is_the_one_guests_see(keras2: Any) -> None:
 
 
 def test_a_callback_s_own_loops_are_aside(keras2: Any) -> None:
-    model, hook = hosts.keras_model(keras2), Fetching()
+    model, hook = hook_loops.keras_model(keras2), Fetching()
 
     def evaluate(epoch: int, logs: Any) -> None:
-        model.evaluate(hosts.X, hosts.Y, verbose=0)
-        model.fit(hosts.X, hosts.Y, batch_size=hosts.BATCH, verbose=0)
+        model.evaluate(hook_loops.X, hook_loops.Y, verbose=0)
+        model.fit(hook_loops.X, hook_loops.Y, batch_size=hook_loops.BATCH, verbose=0)
 
     inner = keras2.callbacks.LambdaCallback(on_epoch_end=evaluate)
     in_own_loop(keras2, [hook, inner], model=model, epochs=2)
     assert hook.steps == [0, 1, 2, 3, 8, 9, 10, 11]
 
 
+def test_a_step_without_the_number_that_a_callback_monitors(
+    keras: Any, subtests: pytest.Subtests
+) -> None:
+    for returned in ("a text", tf.ones(3), {"loss": tf.ones(3)}, {"loss": "x"}):
+        with subtests.test(str(returned)):
+            guests = [keras.callbacks.EarlyStopping("loss")]
+            said = "`EarlyStopping` monitors `loss`, and the step returned .*; expected"
+            steps: list[int] = []
+
+            def step(value: Any = returned, made: list[int] = steps) -> Any:
+                made.append(1)
+                return value
+
+            with (
+                pytest.raises(hb.errors.InvalidArgumentError, match=said),
+                hb.loops.OwnLoop(guests, model=hook_loops.keras_model(keras)) as loop,
+            ):
+                loop.step(step)
+                loop.step(step)
+            assert steps == [1]
+    # The end of the epoch may still bring the number.
+    guests = [keras.callbacks.EarlyStopping("loss")]
+    with hb.loops.OwnLoop(guests, model=hook_loops.keras_model(keras)) as loop:
+        loop.step(lambda: None)
+        loop.end_epoch({"loss": 0.5})
+    assert guests[0].best == 0.5
+
+
 def test_what_the_loop_cannot_carry_is_refused(keras2: Any) -> None:
-    model = hosts.keras_model(keras2)
+    model = hook_loops.keras_model(keras2)
     first, second = train_step_of(keras2, model), train_step_of(keras2, model)
     batch = next(iter(batches()))
     no_model: Any = object()
@@ -306,7 +334,7 @@ def test_what_the_loop_cannot_carry_is_refused(keras2: Any) -> None:
 
 
 def test_a_step_of_keras_itself(keras: Any) -> None:
-    model, hook = hosts.keras_model(keras), Fetch("loss:0")
+    model, hook = hook_loops.keras_model(keras), Fetch("loss:0")
     stop = train.StopAtStepHook(num_steps=5)
     with hb.loops.OwnLoop([hook, stop], model=model) as loop:
         for x, y in batches().repeat():
@@ -337,7 +365,7 @@ def test_guests_go_by_the_roles_they_were_given(
     assert {name.split()[-1] for name in log.guests()} == {"worker"}
     counts = [log.counts(name) for name in log.guests()]
     assert [c.get("after_run", c.get("on_train_batch_end")) for c in counts] == [
-        hosts.BATCHES
+        hook_loops.BATCHES
     ] * 2
     explained = hb.explain(guests, host="fit").guests
     assert [g.role for g in explained] == ["chief", "worker"] * 2
@@ -347,7 +375,7 @@ def test_guests_go_by_the_roles_they_were_given(
 def test_an_orbit_controller_trains_with_guests(keras2: Any, tmp_path: Path) -> None:
     reason = "`pip install tf-models-official` brings orbit"
     orbit = pytest.importorskip("orbit", reason=reason, exc_type=ImportError)
-    model, hook = hosts.keras_model(keras2), Fetching()
+    model, hook = hook_loops.keras_model(keras2), Fetching()
     step, data = train_step_of(keras2, model), iter(batches().repeat())
     stop = train.StopAtStepHook(num_steps=10)
     counted = tf.Variable(0, dtype=tf.int64)

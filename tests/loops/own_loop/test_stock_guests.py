@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import callback_support as callbacks
-import hook_hosts as hosts
+import hook_loops
 import hook_support as hooks
 import pytest
 from observed import differences
@@ -44,7 +44,7 @@ def test_hooks(keras: Any, keras2: Any, tmp_path: Path) -> None:
         own = tmp_path / row.name
         own.mkdir(parents=True)
         made.append((row, row.make(own, "fit"), own))
-    strategy = hosts.mirrored() if keras is keras2 else None
+    strategy = hook_loops.mirrored() if keras is keras2 else None
     in_own_loop(keras, [hook for _, hook, _ in made], strategy=strategy)
     for row, hook, own in made:
         assert row.check(hook, own, "fit"), row.name

@@ -96,10 +96,10 @@ class BeamSearchDecoder(Decoder):
         has_arrays = any(isinstance(part, tf.TensorArray) for part in state)
         if coverage_penalty_weight or (has_arrays and reorder_tensor_arrays):
             raise NotImplementedError(
-                "Received coverage_penalty_weight or a history of alignments that is "
-                "to be reordered; expected neither: hookbridge does not carry these "
-                "two parts of tf.contrib.seq2seq.BeamSearchDecoder. Instead: "
-                "AttentionWrapper(alignment_history=False)."
+                "Received coverage_penalty_weight, or a history of alignments to "
+                "reorder; expected neither: hookbridge does not support these two "
+                "parts of tf.contrib.seq2seq.BeamSearchDecoder. Use "
+                "AttentionWrapper(alignment_history=False) instead."
             )
         self._cell, self._output_layer = cell, output_layer
         self._embedding_fn = embedding_function(embedding)

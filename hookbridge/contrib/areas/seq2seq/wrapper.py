@@ -50,8 +50,8 @@ class AttentionWrapper(RNNCell):  # type: ignore[misc]
         if isinstance(attention_mechanism, list | tuple):
             raise NotImplementedError(
                 "Received several attention mechanisms; expected one: hookbridge "
-                "does not carry lists in tf.contrib.seq2seq.AttentionWrapper. Way "
-                "out: an AttentionWrapper around an AttentionWrapper."
+                "does not support lists in tf.contrib.seq2seq.AttentionWrapper. Put "
+                "an AttentionWrapper around an AttentionWrapper instead."
             )
         self._attention_mechanism = attention_mechanism
         self._attention_layer = None

@@ -40,7 +40,7 @@ v1 = tf.compat.v1
 class SessionCluster:
     """One task of a between-graph cluster: chief, worker or parameter server.
 
-    Servers, devices and sessions are those of `tf.distribute.Server`,
+    Servers, devices and sessions come from `tf.distribute.Server`,
     `tf.compat.v1.train.replica_device_setter` and `MonitoredTrainingSession`.
 
         with hb.loops.SessionCluster() as cluster:

@@ -33,7 +33,7 @@ def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
     or an error), or when a callback of the evaluator sets `stop_training`.
     (`request_stop` of the evaluator's hooks ends only its evaluation.) Then
     parameter servers return; the evaluator returns after it has evaluated the last
-    checkpoint. Checkpoints have the same variables as those of TensorFlow's function.
+    checkpoint. Checkpoints have the same variables as with TensorFlow's function.
 
     If `TF_CONFIG` has no parameter server, TensorFlow's own function runs: for one task
     that trains, or with a strategy (`RunConfig(train_distribute=...)`).

@@ -103,7 +103,7 @@ def session_config(devices: Sequence[str]) -> Any:
       A `tf.compat.v1.ConfigProto`.
 
     Raises:
-      errors.InvalidArgumentError: `devices` is no list of device names.
+      errors.InvalidArgumentError: `devices` is not a list of device names.
     """
     import tensorflow as tf
 

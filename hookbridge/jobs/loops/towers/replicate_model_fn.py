@@ -51,17 +51,17 @@ def replicate_model_fn(
 ) -> Callable[..., Any]:
     """Replicate a `model_fn` over devices, with shared variables on the CPU.
 
-    Each call builds `model_fn` once for each device, on a batch of its own. In TRAIN
+    Each call builds `model_fn` once for each device, on a separate batch. In TRAIN
     the gradients of all towers, dense or `IndexedSlices`, are averaged. Where the
     caller places variables, such as on parameter servers, they stay. The first tower's
     optimizer applies the gradients once; it can be any `tf.compat.v1.train.Optimizer`,
     or a Keras 2 optimizer that can update a v1 graph. In EVAL the metrics, and in EVAL
-    and PREDICT the predictions, are those of the whole batch. Update ops, summaries,
+    and PREDICT the predictions, are of the whole batch. Update ops, summaries,
     hooks and the scaffold are the first tower's. If the model function changes its
     gradients, for example by clipping, it does so in each tower before they are
     averaged; `docs/estimator.md` has more.
 
-    The first tower's operations have no name prefix; those of tower i are in
+    The first tower's operations have no name prefix; operations of tower i are in
     `tower_i/`. The function is modelled on the one in TF 1's `tf.contrib.estimator`,
     but needs no optimizer wrapper.
 

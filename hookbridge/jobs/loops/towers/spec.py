@@ -29,8 +29,8 @@ class TowerSpec(NamedTuple):
       predictions: tensor or structure of tensors `[N, ...]`; None if there are none.
         N is the number of the tower's examples.
       train_op: the operation of a step.
-      training_hooks: the hooks that a step needs, such as that of a
-        `SyncReplicasOptimizer`.
+      training_hooks: the hooks that a step needs, such as the one of
+        a `SyncReplicasOptimizer`.
       scaffold: a `tf.compat.v1.train.Scaffold`, or None.
     """
 

@@ -82,7 +82,11 @@ class Context:
         names = self.module.names
         for name in names.aliases:
             outcome = resolve(self.meant(canonical(names.bound[name])), self.target)
-            if outcome is not None and outcome.living and outcome.code in self.codes:
+            if (
+                outcome is not None
+                and outcome.replacement
+                and outcome.code in self.codes
+            ):
                 self.kept.add(name)
 
     def meant(self, name: str) -> str:
@@ -106,13 +110,13 @@ class Context:
             return None
         if outcome.code == "KERAS_PRIVATE":
             # In a file of TensorFlow 1 the public Keras is that of v1.
-            return outcome._replace(living=self.meant(outcome.living))
+            return outcome._replace(replacement=self.meant(outcome.replacement))
         is_there = old_keras.is_there(name, self.target)
         if is_there and not self.place.has_keras2_of(self.target):
             return None
         if outcome.code in old_keras.CODES:
-            replacement = old_keras.in_file(outcome.living, self.place.targets_tf1)
-            return outcome._replace(living=replacement)
+            replacement = old_keras.in_file(outcome.replacement, self.place.targets_tf1)
+            return outcome._replace(replacement=replacement)
         return outcome
 
     def may_go(self, one: Import) -> bool:
@@ -125,14 +129,16 @@ class Context:
         return not (is_shared or self.has_mark(one.node))
 
     def has_mark(self, node: ast.stmt) -> bool:
-        """Return whether a linter is told that a statement is as it has to be."""
+        """Return whether a comment tells a linter to accept a statement."""
         return has_mark(node, self.module.comments)
 
     def is_part(self, node: ast.AST) -> bool:
         """Return whether a node is a part of a longer name."""
         return isinstance(self.parents.get(node), ast.Attribute)
 
-    def living(self, node: ast.Attribute | ast.Name | ast.Call) -> Resolution | None:
+    def replacement(
+        self, node: ast.Attribute | ast.Name | ast.Call
+    ) -> Resolution | None:
         """Return what becomes of an outermost dotted name, if a rename is enough."""
         root = root_of(node)
         is_kept = isinstance(root, ast.Name) and root.id in self.kept
@@ -148,7 +154,7 @@ class Context:
         ):
             return None
         outcome = self.resolve(name)
-        return outcome if outcome is not None and outcome.living else None
+        return outcome if outcome is not None and outcome.replacement else None
 
     def is_found(self, node: ast.expr, code: str) -> bool:
         """Return whether there is a finding with this code at the place of a node."""

@@ -78,13 +78,13 @@ class ImportText:
             [self.head, *(n.before + n.text + n.after for n in self.names), self.close]
         )
 
-    def without(self, gone: Iterable[int]) -> ImportText:
+    def without(self, removed: Iterable[int]) -> ImportText:
         """Return the import without the names at some places and their comments.
 
         Args:
-          gone: the places, not all of them.
+          removed: the places, not all of them.
         """
-        places = set(gone)
+        places = set(removed)
         names: list[Name] = []
         for index, name in enumerate(self.names):
             starts_line = names[-1].ends_line if names else self.head.endswith("\n")

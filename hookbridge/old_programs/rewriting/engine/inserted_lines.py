@@ -184,7 +184,7 @@ class InsertedLines:
     def text(self) -> str:
         """Return the text with the lines.
 
-        A blank one stands after what is no import.
+        A blank one stands after what is not an import.
         """
         rows: list[str | None] = [*self._rows]
         for row in self._moved:
@@ -205,7 +205,7 @@ class InsertedLines:
 
 
 def _spaced(lines: Sequence[str], is_followed: bool) -> Iterator[str]:
-    """Yield the lines, with a blank one between what is no import and what follows."""
+    """Yield the lines, with a blank one after what is not an import."""
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         yield line
         is_before = _is_import(following) or (is_followed and not following)

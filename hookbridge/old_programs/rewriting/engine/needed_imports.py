@@ -19,7 +19,7 @@ _LAST = sys.maxsize
 
 
 def module_of(root: str) -> str:
-    """Return the module that the root of a living name means."""
+    """Return the module that the root of a replacement means."""
     return _USUAL.get(root, (root, root))[0]
 
 
@@ -57,44 +57,44 @@ class NeededImports:
             if self._lines.get(name, 0) <= line:
                 yield name, value
 
-    def expression(self, living: str, line: int = _LAST) -> str:
-        """Return how to write a living name (`tf.X`, `hookbridge.X`, ...) in a line."""
-        text = self._by_import(living, line) or self._by_v1(living, line)
+    def expression(self, replacement: str, line: int = _LAST) -> str:
+        """Return how to write a replacement (`tf.X`, `hookbridge.X`, ...) in a line."""
+        text = self._by_import(replacement, line) or self._by_v1(replacement, line)
         if text:
             return text
-        root, dot, inside = living.partition(".")
+        root, dot, inside = replacement.partition(".")
         if hasattr(builtins, root):
-            return living
+            return replacement
         if root == "tf" and self.is_v1:
-            return self._of_v1(self.here(root, line), living)
+            return self._of_v1(self.here(root, line), replacement)
         return f"{self.here(root, line)}{dot}{inside}"
 
-    def _by_import(self, living: str, line: int) -> str:
+    def _by_import(self, replacement: str, line: int) -> str:
         """Return a name by the import of its nearest module; empty without one."""
         best, prefix = "", ""
         for name, value in self._usable(line):
             value = canonical(value)
             is_root = value in ("tf", "tf.compat.v1") or value.endswith(".keras")
             if is_root or value.startswith(("hookbridge", "tf_slim")):
-                below = living == value or living.startswith(f"{value}.")
+                below = replacement == value or replacement.startswith(f"{value}.")
                 is_module = value.rpartition(".")[2].islower()
                 if below and is_module and len(value) > len(best):
                     best, prefix = value, name
-        return f"{prefix}{living[len(best) :]}" if best else ""
+        return f"{prefix}{replacement[len(best) :]}" if best else ""
 
-    def _by_v1(self, living: str, line: int) -> str:
+    def _by_v1(self, replacement: str, line: int) -> str:
         """Return a name outside of v1 by an import of v1; empty without one."""
-        root = living.partition(".")[0]
+        root = replacement.partition(".")[0]
         for name, value in self._usable(line):
             if root == "tf" and canonical(value) == "tf.compat.v1":
-                return self._of_v1(name, living)
+                return self._of_v1(name, replacement)
         return ""
 
-    def _of_v1(self, v1: str, living: str) -> str:
+    def _of_v1(self, v1: str, replacement: str) -> str:
         """Return a name of TensorFlow below what `tensorflow.compat.v1` is here."""
-        inside = living.partition(".")[2].removeprefix("compat.v1.")
-        is_there = inside.startswith("compat.") or self._target.has_v1(living)
-        is_there |= living.startswith("tf.compat.v1.")
+        inside = replacement.partition(".")[2].removeprefix("compat.v1.")
+        is_there = inside.startswith("compat.") or self._target.has_v1(replacement)
+        is_there |= replacement.startswith("tf.compat.v1.")
         return f"{v1}.{'' if is_there else 'compat.v2.'}{inside}"
 
     def here(self, root: str, line: int = _LAST) -> str:

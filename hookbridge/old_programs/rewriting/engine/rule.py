@@ -12,7 +12,7 @@ from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Place
 from hookbridge.old_programs.rewriting.engine.context import Context
 
-# Writing the comments is no rule for the tree, but is chosen by name like a rule.
+# Writing the comments is chosen by name like a rule, but is not one for the tree.
 TODOS = "todos"
 
 

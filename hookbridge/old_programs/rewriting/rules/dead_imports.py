@@ -1,4 +1,4 @@
-"""Imports of dead names; the names that they bind stay, so the code below does too."""
+"""Imports of removed names; the names that they bind stay, and so does the code."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hookbridge.old_programs.names.lost_in_libraries import lost_part
 from hookbridge.old_programs.names.old_keras import CODES as KERAS_CODES
 from hookbridge.old_programs.names.old_keras import KERAS
 from hookbridge.old_programs.names.outcome import Resolution
+from hookbridge.old_programs.names.removed_in_libraries import removed_part
 from hookbridge.old_programs.reading.import_statements import (
     Import,
     all_imports,
@@ -59,7 +59,7 @@ def new_import(one: Import, context: Context) -> NewImport | None:
     if one.bound == "*":
         return None
     written = canonical(one.full)
-    if one.full in context.place.unused_lost:
+    if one.full in context.place.unused_removed:
         return _NOTHING if context.may_go(one) else None
     become = _resolution(written, context)
     if become is None or _may_fail(one, become, context):
@@ -68,16 +68,16 @@ def new_import(one: Import, context: Context) -> NewImport | None:
         return _NOTHING if context.may_go(one) else None
     if isinstance(one.node, ast.Import) and one.alias.asname is None:
         return _plain(one, become, context)
-    return None if become.living == written else _bound(one, become, context)
+    return None if become.replacement == written else _bound(one, become, context)
 
 
 def _bound(one: Import, become: Resolution, context: Context) -> NewImport | None:
     """Return what replaces an import of which the file uses the name that it binds."""
-    is_carried = become.living.startswith(_CARRIED)
+    is_carried = become.replacement.startswith(_CARRIED)
     may_go = (become.is_removed or is_carried) and context.may_go(one)
     if may_go and _all_uses_are_renamed(one.bound, context):
         return _NOTHING
-    return _line(one, become.living, context) if become.living else None
+    return _line(one, become.replacement, context) if become.replacement else None
 
 
 def _plain(one: Import, become: Resolution, context: Context) -> NewImport | None:
@@ -86,11 +86,11 @@ def _plain(one: Import, become: Resolution, context: Context) -> NewImport | Non
         return NewImport("import tensorflow")
     if one.bound == KERAS and become.code in KERAS_CODES:
         whole = context.resolve(KERAS) or become
-        return _line(one, whole.living, context)
-    is_module = "." not in one.full and lost_part(one.full) == one.full
-    # Python has lost a whole module.
-    has_other = is_module and become.living
-    return NewImport(f"import {become.living}") if has_other else None
+        return _line(one, whole.replacement, context)
+    is_module = "." not in one.full and removed_part(one.full) == one.full
+    # Python removed a whole module.
+    has_other = is_module and become.replacement
+    return NewImport(f"import {become.replacement}") if has_other else None
 
 
 def _may_fail(one: Import, become: Resolution, context: Context) -> bool:
@@ -112,7 +112,7 @@ def _resolution(written: str, context: Context) -> Resolution | None:
 
 
 def _line(one: Import, name: str, context: Context) -> NewImport:
-    """Return the statement that binds a name to a living one."""
+    """Return the statement that binds a name to its replacement."""
     bound, line = one.bound, one.node.lineno
     parent, _, attribute = name.rpartition(".")
     if hasattr(builtins, name):
@@ -137,7 +137,7 @@ def _all_uses_are_renamed(bound: str, context: Context) -> bool:
             use: ast.AST = node
             while context.is_part(use):
                 use = context.parents[use]
-            new = context.living(use) if isinstance(use, ast.Attribute) else None
+            new = context.replacement(use) if isinstance(use, ast.Attribute) else None
             if new is None or new.code not in context.codes:
                 return False
     return is_used
@@ -173,7 +173,7 @@ def _keep(one: Import, line: NewImport, context: Context) -> None:
         return
     context.kept.add(one.bound)
     if one.bound in bound:
-        bound[one.bound] = meant if new is None else new.living
+        bound[one.bound] = meant if new is None else new.replacement
 
 
 def apply(node: ast.Import | ast.ImportFrom, context: Context) -> None:

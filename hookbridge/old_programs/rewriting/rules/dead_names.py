@@ -1,4 +1,4 @@
-"""Names that died become the living ones; `resolve` knows what becomes of a name."""
+"""Removed names become their replacements; `resolve` knows what becomes of a name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CODES = (
 def apply(node: ast.Attribute | ast.Name | ast.Call, context: Context) -> None:
     """Change an outermost dotted name, or a bare one from a star of another file.
 
-    So it does a call that imports what died, as `import_module("tensorflow.contrib")`.
+    So it does a call that imports a removed module: `import_module("a.b")`.
     """
     if isinstance(node, ast.Call) and (
         not loaded(node) or id(node) in context.module.guarded
@@ -38,17 +38,17 @@ def apply(node: ast.Attribute | ast.Name | ast.Call, context: Context) -> None:
         from_star = context.module.names.given.get(node.id)
         if from_star is None or from_star.star:
             return
-    outcome = context.living(node)
+    outcome = context.replacement(node)
     if outcome is None or outcome.code not in CODES:
         return
-    text = _by_own_import(node, outcome.living, context)
-    text = text or context.imports.expression(outcome.living, node.lineno)
+    text = _by_own_import(node, outcome.replacement, context)
+    text = text or context.imports.expression(outcome.replacement, node.lineno)
     if text != ast.unparse(node):
         context.replace(NAME, node, text)
 
 
-def _by_own_import(node: ast.expr, living: str, context: Context) -> str:
-    """Return the living name, by an import inside a function.
+def _by_own_import(node: ast.expr, replacement: str, context: Context) -> str:
+    """Return the replacement, by an import inside a function.
 
     Empty for any other import.
 
@@ -56,12 +56,12 @@ def _by_own_import(node: ast.expr, living: str, context: Context) -> str:
     """
     root = root_of(node)
     module = context.name(root)
-    if module is None or not living.startswith(f"{module}."):
+    if module is None or not replacement.startswith(f"{module}."):
         return ""
     name = context.code(root)
     if canonical(context.imports.bound.get(name, "")) == module:
         return ""
-    return name + living[len(module) :]
+    return name + replacement[len(module) :]
 
 
 RULE = RewriteRule(

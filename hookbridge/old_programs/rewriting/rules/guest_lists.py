@@ -80,7 +80,7 @@ def _values(module: Module) -> dict[str, ast.expr]:
 
 RULE = RewriteRule(
     name=NAME,
-    summary="Hooks given to `fit` and callbacks given to sessions are carried there.",
+    summary="Hooks given to `fit` and callbacks given to sessions work there.",
     nodes=(ast.Call,),
     apply=apply,
 )

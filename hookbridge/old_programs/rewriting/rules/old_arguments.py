@@ -5,8 +5,11 @@ from __future__ import annotations
 import ast
 import re
 
-from hookbridge.old_programs.names.lost_in_libraries import lost_methods, lost_names
 from hookbridge.old_programs.names.old_values import old_values
+from hookbridge.old_programs.names.removed_in_libraries import (
+    removed_methods,
+    removed_names,
+)
 from hookbridge.old_programs.names.renamed_arguments import (
     METHODS,
     becomes_prefetch,
@@ -40,25 +43,27 @@ def apply(node: ast.Call, context: Context) -> None:
 
 
 def _rename_method(function: ast.Attribute, context: Context) -> None:
-    """Give a method its name of today."""
+    """Give a method its current name."""
     method = function.attr
     today = ""
     if method in METHODS and context.is_found(function, "OLD_ARGUMENT"):
         today = METHODS[method]
-    elif lost_methods(method) and context.name(function) is None:
+    elif removed_methods(method) and context.name(function) is None:
         is_lost = context.is_found(function, "LOST_NAME")
-        today = _living_method(method) if is_lost else ""
+        today = _method_today(method) if is_lost else ""
     if today:
         _, end = context.span(function)
         context.change(NAME, function, (end - len(method), end), today)
 
 
-def _living_method(method: str) -> str:
-    """Return the name of today of a method that a library has lost.
+def _method_today(method: str) -> str:
+    """Return the current name of a method that a library removed.
 
     Empty if it has none.
     """
-    replacements = {lost_names()[name].living for name in lost_methods(method)}
+    replacements = {
+        removed_names()[name].replacement for name in removed_methods(method)
+    }
     return next(iter(replacements)).rpartition(".")[2]
 
 
@@ -87,7 +92,7 @@ def _spelled(today: str, node: ast.expr, context: Context) -> str:
 
 
 def _rename_arguments(call: ast.Call, context: Context) -> None:
-    """Give arguments their names of today, and take out what has none."""
+    """Give arguments their current names, and take out what has none."""
     function = context.name(call.func) or ""
     _, end_before = context.span(call.func)
     for argument in sorted((*call.args, *call.keywords), key=context.span):

@@ -1,4 +1,4 @@
-"""Starred imports of a module that died, or of which names died.
+"""Starred imports of a removed module, or of one with removed names.
 
 A file names what it uses of them; what becomes of these names is for other rules.
 """
@@ -18,14 +18,14 @@ NAME = "starred-imports"
 
 
 def apply(node: ast.ImportFrom, context: Context) -> None:
-    """Replace one import, or put the names that it does not give any more behind."""
+    """Replace one import, or put the names that it no longer gives behind."""
     module = node.module or ""
     if not _is_star(node) or not starred.is_followed(module):
         return
     module_name = canonical(module)
     outcome = context.resolve(context.meant(module_name))
     names = sorted(_needed(module, context))
-    removed = [name for name in names if _is_dead(f"{module_name}.{name}", context)]
+    removed = [name for name in names if _is_removed(f"{module_name}.{name}", context)]
     if outcome is None or outcome.code == "PRIVATE":
         if removed:
             context.replace_import(NAME, node, {}, [_line(module, removed)])
@@ -60,15 +60,17 @@ def _bare(context: Context, names: Iterable[str]) -> Iterator[str]:
             use: ast.AST = node
             while context.is_part(use):
                 use = context.parents[use]
-            new = context.living(use) if isinstance(use, ast.Attribute) else None
+            new = context.replacement(use) if isinstance(use, ast.Attribute) else None
             if new is None or new.code not in context.codes:
                 yield node.id
 
 
-def _is_dead(name: str, context: Context) -> bool:
-    """Return whether the star of a living module does not give a name any more."""
+def _is_removed(name: str, context: Context) -> bool:
+    """Return whether the star of a module that is there no longer gives a name."""
     outcome = context.resolve(context.meant(name))
-    return outcome is not None and outcome.code != "PRIVATE" and bool(outcome.living)
+    return (
+        outcome is not None and outcome.code != "PRIVATE" and bool(outcome.replacement)
+    )
 
 
 def _is_guarded(node: ast.ImportFrom, outcome: Resolution, context: Context) -> bool:

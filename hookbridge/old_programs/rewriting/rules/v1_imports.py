@@ -78,7 +78,7 @@ def apply(
 
 
 def _import_from(node: ast.ImportFrom, context: Context) -> None:
-    """Import from v1 what both have; what died is left to `dead-imports`."""
+    """Import from v1 what both have; what was removed is left to `dead-imports`."""
     module = "" if node.level else node.module or ""
     module_name = canonical(module)
     if module_name.partition(".")[0] != "tf" or module_name.startswith(_OTHERS):
@@ -95,7 +95,7 @@ def _import_from(node: ast.ImportFrom, context: Context) -> None:
 
 
 def _is_in_v1(place: str, name: str, context: Context) -> bool:
-    """Return whether v1 has the same name, and it is a living one."""
+    """Return whether v1 has the same name, and it is there."""
     if name == "*" and context.target.has_v1(place):
         return True  # a star gives what TensorFlow 1 had
     full = f"{place}.{name}"

@@ -1,4 +1,4 @@
-"""Lets a program's file ask `reading` for the names that libraries have lost.
+"""Lets a program's file ask `reading` for the names that libraries removed.
 
 `np.float` becomes `__hookbridge_given__.of(np, "float")`, at the same place in the
 file, so that tracebacks show the right lines. The modules themselves stay as they are,
@@ -14,7 +14,7 @@ import re
 from collections.abc import Collection
 from typing import Any
 
-from hookbridge.old_programs.names import lost_in_libraries
+from hookbridge.old_programs.names import removed_in_libraries
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.run.given_back import (
@@ -30,13 +30,13 @@ _READING = "hookbridge.old_programs.run.given_back.reading"
 
 @functools.cache
 def _of_modules() -> frozenset[str]:
-    """Return the last parts of what modules have lost, or take otherwise."""
+    """Return the last parts of what modules no longer have, or take otherwise."""
     return frozenset(name.rpartition(".")[2] for name in _imported() if "." in name)
 
 
 @functools.cache
 def _of_objects() -> frozenset[str]:
-    """Return the names of methods that classes have lost, or that take more."""
+    """Return the names of methods that classes no longer have, or that take more."""
     return lost_methods.names() | lost_randomness.MAKERS.keys()
 
 
@@ -67,7 +67,7 @@ def asked(tree: ast.Module) -> ast.ImportFrom | None:
 def asked_by_name(
     tree: ast.Module, names: Names, guarded: Collection[int]
 ) -> ast.Module:
-    """Return a module of a library, which asks for lost names that it certainly means.
+    """Return a module of a library, which asks for removed names that it means.
 
     Args:
       tree: the module; it is changed.
@@ -92,7 +92,7 @@ def comes_first(statement: ast.stmt) -> bool:
 
 
 class _Asking(ast.NodeTransformer):
-    """Replaces what a module reads of the names that are lost."""
+    """Replaces what a module reads of removed names."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.has_asked = False
@@ -101,7 +101,7 @@ class _Asking(ast.NodeTransformer):
 
     def visit_match_case(self, node: ast.match_case) -> ast.AST:
         """Leave a pattern as it is: it has no calls."""
-        node.body = [self.visit(one) for one in node.body]
+        node.body = [self.visit(statement) for statement in node.body]
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
@@ -119,7 +119,7 @@ class _Asking(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Ask for `getattr(module, name)` and `import_module("name")`."""
         self.generic_visit(node)
-        if _is_lost(name := loaded(node)):
+        if _is_removed(name := loaded(node)):
             return self._call(node, "module", ast.Constant(name))
         is_asking = isinstance(node.func, ast.Name) and node.func.id == "getattr"
         if is_asking and len(node.args) == 2 and not node.keywords:
@@ -130,17 +130,17 @@ class _Asking(ast.NodeTransformer):
 
     def visit_Import(self, node: ast.Import) -> ast.AST | list[ast.stmt]:
         """Each alias becomes a statement, in order."""
-        if not any(_is_lost(alias.name) for alias in node.names):
+        if not any(_is_removed(alias.name) for alias in node.names):
             return node
         statements: list[ast.stmt] = []
-        for one in imports(node):
-            if _is_lost(one.full):
-                method = "module" if one.alias.asname else "root"
-                call = self._call(node, method, ast.Constant(one.full))
-                statements.append(_bind(one.bound, call))
+        for import_ in imports(node):
+            if _is_removed(import_.full):
+                method = "module" if import_.alias.asname else "root"
+                call = self._call(node, method, ast.Constant(import_.full))
+                statements.append(_bind(import_.bound, call))
             else:
-                statements.append(ast.Import([one.alias]))
-        return [ast.copy_location(one, node) for one in statements]
+                statements.append(ast.Import([import_.alias]))
+        return [ast.copy_location(statement, node) for statement in statements]
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.stmt]:
         """Each name becomes a statement, in order."""
@@ -148,23 +148,23 @@ class _Asking(ast.NodeTransformer):
             return node
         statements: list[ast.stmt] = []
         is_changed = False
-        for one in imports(node):
+        for import_ in imports(node):
             words: list[ast.expr] = [ast.Constant(node.module)]
-            if one.bound == "*" and node.module in _starred():
+            if import_.bound == "*" and node.module in _starred():
                 words.append(ast.Call(ast.Name("globals", ast.Load()), [], []))
                 words += map(ast.Constant, sorted(self._names.free))
                 statements.append(ast.Expr(self._call(node, "star", *words)))
-            elif _is_lost(node.module) or one.full in _imported():
-                words.append(ast.Constant(one.alias.name))
+            elif _is_removed(node.module) or import_.full in _imported():
+                words.append(ast.Constant(import_.alias.name))
                 call = self._call(node, "name", *words)
-                statements.append(_bind(one.bound, call))
+                statements.append(_bind(import_.bound, call))
             else:
-                statements.append(ast.ImportFrom(node.module, [one.alias], 0))
+                statements.append(ast.ImportFrom(node.module, [import_.alias], 0))
                 continue
             is_changed = True
         if not is_changed:
             return node
-        return [ast.copy_location(one, node) for one in statements]
+        return [ast.copy_location(statement, node) for statement in statements]
 
     def _call(self, node: ast.AST, method: str, *words: ast.expr) -> ast.Call:
         self.has_asked = True
@@ -174,7 +174,7 @@ class _Asking(ast.NodeTransformer):
 
 
 class _AskingByName(_Asking):
-    """Replaces only what is lost for certain, and what nothing guards."""
+    """Replaces only what was removed for certain, and what nothing guards."""
 
     def __init__(self, names: Names, guarded: Collection[int]) -> None:
         self.has_asked = False
@@ -186,7 +186,7 @@ class _AskingByName(_Asking):
         return node if id(node) in self._guarded else super().visit(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """Ask for a name of a module that is lost."""
+        """Ask for a removed name of a module."""
         full = self._names.canonical(node)
         if full not in lost_names.names() or not isinstance(node.ctx, ast.Load):
             return self.generic_visit(node)
@@ -197,15 +197,15 @@ class _AskingByName(_Asking):
         return self.generic_visit(node)
 
 
-def _is_lost(dotted: str) -> bool:
-    """Return whether a library may have lost a whole module."""
+def _is_removed(dotted: str) -> bool:
+    """Return whether a library may have removed a whole module."""
     return dotted in _modules()
 
 
 @functools.cache
 def _modules() -> frozenset[str]:
     below = (n for n in lost_names.modules() if "." in n)
-    rows = lost_in_libraries.lost_names()
+    rows = removed_in_libraries.removed_names()
     alone = (n for n, row in rows.items() if "." not in n and row.library == "Python")
     return frozenset({*below, *alone} & {*lost_names.modules(), *lost_names.names()})
 

@@ -1,4 +1,4 @@
-"""Arguments that functions of Python and libraries lost or refuse, and take again."""
+"""Arguments that functions no longer take or refuse, and take again."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _OF_LISTS = tuple(
         "where",
     )
 )
-# How it says that an array is no number, which one element was before 2.4.
+# How it says that an array is not a number, which one element was before 2.4.
 _NO_NUMBER = (
     "only 0-dimensional arrays can be converted to Python scalars",
     "%d format: a real number is required, not numpy.ndarray",
@@ -61,7 +61,7 @@ _Maker: TypeAlias = Callable[[_Function], _Function]
 @functools.cache
 def makers() -> dict[str, _Maker]:
     """Return functions, and what makes each take its old arguments too."""
-    found: dict[str, _Maker] = {}
+    by_function: dict[str, _Maker] = {}
     kinds: tuple[tuple[tuple[str, ...], _Maker], ...] = (
         (old_values.STACKING, _of_any),
         (old_values.WHOLE, _of_floats),
@@ -70,15 +70,17 @@ def makers() -> dict[str, _Maker]:
         (_MAKING, _of_unequal_rows),
     )
     for names, make in kinds:
-        found |= dict.fromkeys(names, make)
+        by_function |= dict.fromkeys(names, make)
     for name, today in old_values.LOADING.items():
-        found[name] = functools.partial(_loading, today=today)
+        by_function[name] = functools.partial(_loading, today=today)
     for name, make in lost_randomness.MAKERS.items():
-        found[f"random.{name}"] = make
-    for name, lost in OF_FUNCTIONS.items():
-        renaming = functools.partial(_renaming, lost=lost)
-        found[name] = _both(renaming, found[name]) if name in found else renaming
-    return found
+        by_function[f"random.{name}"] = make
+    for name, removed in OF_FUNCTIONS.items():
+        renaming = functools.partial(_renaming, removed=removed)
+        by_function[name] = (
+            _both(renaming, by_function[name]) if name in by_function else renaming
+        )
+    return by_function
 
 
 def _both(outer: _Maker, inner: _Maker) -> _Maker:
@@ -120,18 +122,19 @@ def way_out(error: BaseException) -> str:
     )
 
 
-def _renaming(function: _Function, lost: dict[str, str]) -> _Function:
+def _renaming(function: _Function, removed: dict[str, str]) -> _Function:
     """Return the function, which takes arguments by their old names too."""
     try:
-        lost = {} if lost.keys() <= signature(function).parameters.keys() else lost
+        parameters = signature(function).parameters.keys()
+        removed = {} if removed.keys() <= parameters else removed
     except ValueError:  # it does not tell its arguments
         pass
 
     def taking(*args: Any, **named: Any) -> Any:
-        for old in lost.keys() & named.keys():
+        for old in removed.keys() & named.keys():
             value = named.pop(old)
-            if lost[old]:
-                named[lost[old]] = value
+            if removed[old]:
+                named[removed[old]] = value
         return function(*args, **named)
 
     return taking

@@ -1,4 +1,4 @@
-"""Methods that classes have lost, as the program's own files find them."""
+"""Methods that classes no longer have, as the program's own files find them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from hookbridge.old_programs.names import lost_in_libraries
+from hookbridge.old_programs.names import removed_in_libraries
 from hookbridge.old_programs.run.given_back import lost_names
 
 
@@ -77,20 +77,20 @@ def names() -> frozenset[str]:
 
 @functools.cache
 def _by_name() -> dict[str, list[str]]:
-    """Return the classes that have lost a method, by its name."""
-    rows = lost_in_libraries.lost_names().items()
+    """Return the classes that no longer have a method, by its name."""
+    rows = removed_in_libraries.removed_names().items()
     known = [
-        n for n, row in rows if row.is_method and (row.living or row.is_given_back)
+        n for n, row in rows if row.is_method and (row.replacement or row.is_given_back)
     ]
-    found: dict[str, list[str]] = {}
+    classes: dict[str, list[str]] = {}
     for full in {*known, *OURS}:
         kind, _, name = full.rpartition(".")
-        found.setdefault(name, []).append(kind)
-    return found
+        classes.setdefault(name, []).append(kind)
+    return classes
 
 
 def method(owner: Any, name: str) -> Any:
-    """`owner.name`, or what did the same under a name that the owner's type has lost.
+    """`owner.name`, or what did the same under a name that its type no longer has.
 
     Raises:
       AttributeError: it never had such a name.

@@ -1,4 +1,4 @@
-"""What Python and other libraries have lost, and old programs use."""
+"""What Python and other libraries removed, and old programs use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hookbridge import errors
 from hookbridge.contrib.private_modules import KERAS, keras2_package
 from hookbridge.ground.extras import is_installed
 from hookbridge.ground.patching import MISSING
-from hookbridge.old_programs.names.lost_in_libraries import lost_names
+from hookbridge.old_programs.names.removed_in_libraries import removed_names
 from hookbridge.old_programs.run.given_back import lost_pictures
 
 
@@ -156,19 +156,21 @@ _AGAIN: dict[str, Any] = {"numpy.bool": bool, "numpy.long": int}
 @functools.cache
 def names() -> frozenset[str]:
     """Return the names of modules that `value` knows, without methods."""
-    rows = lost_names().items()
-    known = {n for n, row in rows if not row.is_method and (row.living or n in _OURS)}
+    rows = removed_names().items()
+    known = {
+        n for n, row in rows if not row.is_method and (row.replacement or n in _OURS)
+    }
     return frozenset({*known, *_AGAIN})
 
 
 @functools.cache
 def modules() -> frozenset[str]:
     """Return the modules that have such names, and the modules above them."""
-    found: set[str] = set()
+    modules_above: set[str] = set()
     for name in names():
         while name := name.rpartition(".")[0]:
-            found.add(name)
-    return frozenset(found)
+            modules_above.add(name)
+    return frozenset(modules_above)
 
 
 def value(name: str) -> Any:
@@ -179,18 +181,20 @@ def value(name: str) -> Any:
     if name in _AGAIN:
         return _AGAIN[name]
     if name in _OURS:
-        ours = _OURS[name]
-        return ours() if ours is sctypes else ours
-    living = name_today(lost_names()[name].living)
-    root = living.partition(".")[0]
+        function = _OURS[name]
+        return function() if function is sctypes else function
+    replacement = name_today(removed_names()[name].replacement)
+    root = replacement.partition(".")[0]
     if hasattr(builtins, root):  # `str.maketrans`
-        return pkgutil.resolve_name(f"builtins.{living}")
+        return pkgutil.resolve_name(f"builtins.{replacement}")
     if not is_installed(root):
         return MISSING
     try:
-        return pkgutil.resolve_name(living)
+        return pkgutil.resolve_name(replacement)
     except (ImportError, AttributeError):
-        raise errors.PrivateNameMovedError(f"`{living}` is not available.") from None
+        raise errors.PrivateNameMovedError(
+            f"`{replacement}` is not available."
+        ) from None
 
 
 class LostModule(types.ModuleType):
@@ -202,8 +206,8 @@ class LostModule(types.ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         full = f"{self.__name__}.{name}"
-        if full in names() and (found := value(full)) is not MISSING:
-            return found
+        if full in names() and (given_back := value(full)) is not MISSING:
+            return given_back
         if full in modules():
             return module(full)
         raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
@@ -220,27 +224,27 @@ def module(name: str) -> LostModule:
 
 
 def module_or_value(name: str) -> Any:
-    """Return what a module that is gone meant; `MISSING` if nothing of it is known."""
+    """Return what a removed module meant; `MISSING` if nothing of it is known."""
     if name in names() and "." in name:
         return value(name)
     return module(name) if name in modules() else MISSING
 
 
 def method(name: str) -> Callable[..., Any]:
-    """Return what does the same as a method that a class has lost."""
+    """Return what does the same as a method that a class no longer has."""
     if name in _OURS:
-        ours: Callable[..., Any] = _OURS[name]
-        return ours
-    living = lost_names()[name].living.rpartition(".")[2]
+        by_function: Callable[..., Any] = _OURS[name]
+        return by_function
+    replacement = removed_names()[name].replacement.rpartition(".")[2]
 
     def forward(self: Any, *args: Any, **named: Any) -> Any:
-        return getattr(self, living)(*args, **named)
+        return getattr(self, replacement)(*args, **named)
 
     return forward
 
 
 def name_today(name: str) -> str:
     """Return a name with its real root: `keras` is the program's, `tf` is short."""
-    root, dot, rest = name.partition(".")
+    root, dot, inside = name.partition(".")
     whole = {KERAS: keras2_package(), "tf": "tensorflow"}.get(root, root)
-    return f"{whole}{dot}{rest}"
+    return f"{whole}{dot}{inside}"

@@ -1,7 +1,7 @@
-"""Pictures: functions of SciPy, methods of Pillow and Matplotlib that are lost.
+"""Pictures: functions of SciPy, methods of Pillow and Matplotlib that were removed.
 
-`imread`, `imsave`, `imresize` and `toimage` of `scipy.misc`, lost in 1.2 and 1.3, were
-thin covers of Pillow; so are these. Arrays are `[height, width]` or
+`imread`, `imsave`, `imresize` and `toimage` of `scipy.misc`, removed in 1.2 and 1.3,
+were thin covers of Pillow; so are these. Arrays are `[height, width]` or
 `[height, width, channels]`.
 """
 
@@ -96,7 +96,7 @@ def bytescale(
 
 
 def getsize(self: Any, text: Any, *args: Any, **kwargs: Any) -> tuple[int, int]:
-    """`getsize` of a font, lost in Pillow 10: width, and height from the line's top."""
+    """`getsize` of a font, removed in Pillow 10: width, and height from the top."""
     stroke = kwargs.get("stroke_width", args[3] if len(args) > 3 else 0)
     # `getbbox` has `mode` before these arguments.
     places = ("direction", "features", "language", "stroke_width")
@@ -108,7 +108,7 @@ def getsize(self: Any, text: Any, *args: Any, **kwargs: Any) -> tuple[int, int]:
 def textsize(
     self: Any, text: Any, font: Any = None, spacing: int = 4, *args: Any, **kwargs: Any
 ) -> tuple[int, int]:
-    """`ImageDraw.textsize`, lost in Pillow 10; lines are `spacing` pixels apart."""
+    """`ImageDraw.textsize`, removed in Pillow 10; lines are `spacing` pixels apart."""
     font = self.getfont() if font is None else font
     lines = text.split(b"\n" if isinstance(text, bytes) else "\n")
     if len(lines) == 1:
@@ -119,12 +119,12 @@ def textsize(
 
 
 def tostring_rgb(self: Any) -> bytes:
-    """`FigureCanvasAgg.tostring_rgb`, lost in Matplotlib 3.10: red, green and blue."""
+    """`FigureCanvasAgg.tostring_rgb`, removed in Matplotlib 3.10: red, green, blue."""
     pixels: bytes = np.asarray(self.buffer_rgba())[..., :3].tobytes()
     return pixels
 
 
 def set_window_title(self: Any, title: str) -> None:
-    """`FigureCanvasAgg.set_window_title`, lost in Matplotlib 3.6."""
+    """`FigureCanvasAgg.set_window_title`, removed in Matplotlib 3.6."""
     if self.manager is not None:
         self.manager.set_window_title(title)

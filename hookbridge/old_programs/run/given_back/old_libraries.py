@@ -1,4 +1,4 @@
-"""Gives files of installed libraries the names that Python and NumPy have lost.
+"""Gives files of installed libraries the names that Python and NumPy removed.
 
 An old program brings old libraries. A file of theirs that uses such a name, and has no
 other way without it, gets it; all other files keep Python and NumPy as they are.
@@ -11,7 +11,7 @@ import re
 import types
 from importlib.machinery import SourceFileLoader
 
-from hookbridge.old_programs.names.lost_in_libraries import lost_names, roots
+from hookbridge.old_programs.names.removed_in_libraries import removed_names, roots
 from hookbridge.old_programs.reading.evidence import TENSORFLOW
 from hookbridge.old_programs.reading.libraries import package_of
 from hookbridge.old_programs.reading.modules import Unread, read_module
@@ -26,7 +26,7 @@ _SHORT = {"numpy": ("np", "numpy")}
 
 
 class OldLibraryLoader(SourceFileLoader):
-    """Loads a file of a library that uses lost names."""
+    """Loads a file of a library that uses removed names."""
 
     def get_code(self, fullname: str) -> types.CodeType:
         """Compile the file; `__pycache__` is neither read nor written."""
@@ -40,7 +40,7 @@ class OldLibraryLoader(SourceFileLoader):
 
 
 def is_one(path: str) -> bool:
-    """Return whether a file of an installed package may need a lost name."""
+    """Return whether a file of an installed package may need a removed name."""
     package = package_of(path)[0]
     if not package or package in _OTHERS:
         return False
@@ -53,23 +53,23 @@ def is_one(path: str) -> bool:
 
 @functools.cache
 def _patterns() -> list[tuple[bytes, re.Pattern[bytes]]]:
-    """Return how a file uses a lost name, and what such a use begins with.
+    """Return how a file uses a removed name, and what such a use begins with.
 
     A beginning is looked for first: that is quick, and most files have none.
     """
     below: dict[str, list[str]] = {}
     for full in given_names.names():
-        row = lost_names().get(full)
+        row = removed_names().get(full)
         module, _, name = full.rpartition(".")
         if row is not None and row.library in _LIBRARIES:
             below.setdefault(module, []).append(name)
     texts: dict[str, str] = {f"import {name}": r"\b" for name in below.pop("", ())}
     for module, names in below.items():
         some = rf"(?:{'|'.join(sorted(names))})\b"
-        last = module.rpartition(".")[2]
-        texts |= {f"{short}.": some for short in _SHORT.get(last, (last,))}
+        package = module.rpartition(".")[2]
+        texts |= {f"{short}.": some for short in _SHORT.get(package, (package,))}
         texts[f"from {module} import"] = rf"(?:[^#\n(]*\b|\s*\([^)]*\b){some}"
     return [
-        (start.encode(), re.compile(f"{re.escape(start)}{rest}".encode()))
-        for start, rest in texts.items()
+        (start.encode(), re.compile(f"{re.escape(start)}{following}".encode()))
+        for start, following in texts.items()
     ]

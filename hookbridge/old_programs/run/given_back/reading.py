@@ -1,4 +1,4 @@
-"""What the names and imports of a program's own files mean, lost ones among them.
+"""What the names and imports of a program's own files mean, removed ones among them.
 
 Other files keep their libraries as they are. `asking` writes the calls of these.
 """
@@ -14,7 +14,7 @@ import types
 from typing import Any
 
 from hookbridge.ground.patching import MISSING
-from hookbridge.old_programs.names import lost_in_libraries
+from hookbridge.old_programs.names import removed_in_libraries
 from hookbridge.old_programs.run.given_back import (
     lost_arguments,
     lost_methods,
@@ -28,7 +28,7 @@ class Reader:
     """Reads names as a file of the program means them, or one of an old library.
 
     Args:
-      takes_more: whether functions also take the arguments that they have lost.
+      takes_more: whether functions also take the arguments that they no longer take.
     """
 
     def __init__(self, takes_more: bool) -> None:
@@ -50,17 +50,17 @@ class Reader:
             return importlib.import_module(dotted)
         except ModuleNotFoundError as e:
             is_lost = f"{dotted}.".startswith(f"{e.name}.") and _was_there(dotted)
-            found = lost_names.module_or_value(dotted) if is_lost else MISSING
-            if found is MISSING:
+            given_back = lost_names.module_or_value(dotted) if is_lost else MISSING
+            if given_back is MISSING:
                 raise
-            return found
+            return given_back
 
     @not_converted
     def root(self, dotted: str) -> Any:
         """`import dotted`, which binds the first part."""
-        found = self.module(dotted)
+        imported = self.module(dotted)
         root = dotted.partition(".")[0]
-        return found if root == dotted else self.module(root)
+        return imported if root == dotted else self.module(root)
 
     @not_converted
     def name(self, dotted: str, name: str) -> Any:
@@ -90,20 +90,21 @@ class Reader:
                 space[name] = self.of(module, name)
 
     def _of_module(self, module: types.ModuleType, name: str) -> Any:
+        """Return a name of a module, also a removed one."""
         full = f"{module.__name__}.{name}"
         # Not `hasattr`: NumPy warns of some of these names.
         if name not in vars(module):
             if full in lost_names.names():
-                found = lost_names.value(full)
-                if found is not MISSING:
-                    return found
+                value = lost_names.value(full)
+                if value is not MISSING:
+                    return value
             elif full in lost_names.modules():
                 return self._module_below(module, name)
-        found = getattr(module, name)
+        value = getattr(module, name)
         is_changed = self._takes_more and full in lost_arguments.makers()
-        if is_changed and inspect.isroutine(found):
-            return lost_arguments.taking_more(full, found)
-        return found
+        if is_changed and inspect.isroutine(value):
+            return lost_arguments.taking_more(full, value)
+        return value
 
     def _module_below(self, module: types.ModuleType, name: str) -> Any:
         """Return a module in a package, an imported or a removed one."""
@@ -119,7 +120,7 @@ class Reader:
 def _was_there(dotted: str) -> bool:
     """Return whether a module's library is installed; Python always is."""
     root = dotted.partition(".")[0]
-    row = lost_in_libraries.lost_names().get(root)
+    row = removed_in_libraries.removed_names().get(root)
     if row is not None:
         return row.library == "Python"
     return importlib.util.find_spec(root) is not None

@@ -78,8 +78,8 @@ class Recorders:
 
     def of_training(self) -> list[Any]:
         """Return new hooks and callbacks for one training, with a recorder."""
-        others = self.others.of_training() if self.others else []
-        return [*others, *self.recorder()]
+        of_others = self.others.of_training() if self.others else []
+        return [*of_others, *self.recorder()]
 
     def recorder(self) -> list[Any]:
         """Return a recorder with a folder of its own."""

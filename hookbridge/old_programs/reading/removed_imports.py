@@ -11,10 +11,10 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 from hookbridge.old_programs.names.installed_names import missing, missing_below
-from hookbridge.old_programs.names.lost_in_libraries import (
+from hookbridge.old_programs.names.removed_in_libraries import (
     is_there,
-    lost_names,
-    lost_part,
+    removed_names,
+    removed_part,
 )
 from hookbridge.old_programs.names.syntax import is_below
 from hookbridge.old_programs.reading.evidence import TENSORFLOW
@@ -30,14 +30,14 @@ from hookbridge.old_programs.reading.programs import Programs
 _OTHERS = frozenset({*TENSORFLOW, "distutils"})
 
 
-def lost_imports(module: Module, programs: Programs) -> Iterator[Import]:
+def removed_imports(module: Module, programs: Programs) -> Iterator[Import]:
     """Return the imports of a file that fail, and are not expected to."""
-    return filter(_is_lost, _of_libraries(module, programs))
+    return filter(_is_removed, _of_libraries(module, programs))
 
 
-def unused_lost_imports(module: Module, programs: Programs) -> frozenset[str]:
+def unused_removed_imports(module: Module, programs: Programs) -> frozenset[str]:
     """Return the names among them that nothing uses: the program runs without them."""
-    removed = filter(_is_lost, _of_libraries(module, programs))
+    removed = filter(_is_removed, _of_libraries(module, programs))
     return frozenset(programs.unused_names(module, removed))
 
 
@@ -52,7 +52,7 @@ def unused_absent_imports(module: Module, programs: Programs) -> Iterator[Import
 def is_absent(name: str, module: Module, programs: Programs) -> bool:
     """Return whether a module is neither installed nor in its program's folders."""
     root = name.partition(".")[0]
-    if root in sys.modules or lost_part(root):
+    if root in sys.modules or removed_part(root):
         return False
     for folder in programs.roots(module):
         if any(os.path.exists(os.path.join(folder, root + end)) for end in ("", ".py")):
@@ -123,9 +123,9 @@ def _of_libraries(module: Module, programs: Programs) -> Iterator[Import]:
             yield imported
 
 
-def _is_lost(one: Import) -> bool:
-    if part := lost_part(one.full):
-        row = lost_names()[part]
-        return not (row.living or row.is_given_back or is_there(part))
+def _is_removed(one: Import) -> bool:
+    if part := removed_part(one.full):
+        row = removed_names()[part]
+        return not (row.replacement or row.is_given_back or is_there(part))
     num_modules = one.full.count(".") + isinstance(one.node, ast.Import)
     return bool(missing(one.full, num_modules).rest)

@@ -1,9 +1,9 @@
 """Names that Python and other libraries had in the time of TensorFlow 1.
 
-data/lost.json has a row for each: the library, the version that lost it, and what
-stands for it. data/lost_places.json has places that lost names which another place
-keeps: `np.lib.pad` is `np.pad`, and `scipy.array` is `np.array`. `np.bool` and
-`np.long` are none of them: NumPy 2 has them again.
+data/removed_names.json has a row for each: the library, the version that removed it,
+and what replaces it. data/removed_places.json has places without names which another
+place keeps: `np.lib.pad` is `np.pad`, and `scipy.array` is `np.array`. `np.bool` and
+`np.long` are not among them: NumPy 2 has them again.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from hookbridge.ground.extras import is_installed
 from hookbridge.old_programs.names.target import table
 
 
-class LostName(NamedTuple):
-    """A name that a library has no more."""
+class RemovedName(NamedTuple):
+    """A name that a library has removed."""
 
     library: str
-    lost_in: str  # the version that has it no more
-    living: str = ""  # the name of today for the same thing; empty if none is the same
+    removed_in: str  # the version that removed it
+    replacement: str = ""  # the current name of the same thing; empty if there is none
     hint: str = ""  # what to write, in words, where there is no such name
     # Whether `hookbridge run` gives back what has no such name.
     is_given_back: bool = False
@@ -33,64 +33,64 @@ class LostName(NamedTuple):
 
 
 @functools.cache
-def lost_names() -> dict[str, LostName]:
+def removed_names() -> dict[str, RemovedName]:
     """Every such name, under the name by which it was imported."""
     moved = {
-        f"{row['place']}.{name}": LostName(
-            row["library"], row["lost in"], f"{row['today']}.{name}"
+        f"{row['place']}.{name}": RemovedName(
+            row["library"], row["removed in"], f"{row['today']}.{name}"
         )
-        for row in table("lost_places")
+        for row in table("removed_places")
         for name in row["names"]
     }
     return moved | {
-        name: LostName(
+        name: RemovedName(
             row["library"],
-            row["lost in"],
-            row.get("living", ""),
+            row["removed in"],
+            row.get("replacement", ""),
             row.get("hint", ""),
             row.get("given back", False),
             row.get("method", False),
             row.get("seen with", ""),
             row.get("others have it", False),
         )
-        for name, row in table("lost").items()
+        for name, row in table("removed_names").items()
     }
 
 
 @functools.cache
 def roots() -> frozenset[str]:
-    """Return the top modules that have lost names."""
-    return frozenset(name.partition(".")[0] for name in lost_names())
+    """Return the top modules with removed names."""
+    return frozenset(name.partition(".")[0] for name in removed_names())
 
 
-def lost_methods(method: str) -> list[str]:
-    """Return the lost methods of this name, whatever class and library they are of."""
+def removed_methods(method: str) -> list[str]:
+    """Return the removed methods of this name, of whatever class and library."""
     return _methods().get(method, [])
 
 
 @functools.cache
 def _methods() -> dict[str, list[str]]:
     by_method: dict[str, list[str]] = {}
-    for name, row in lost_names().items():
+    for name, row in removed_names().items():
         if row.is_method:
             by_method.setdefault(name.rpartition(".")[2], []).append(name)
     return by_method
 
 
 def is_there(name: str) -> bool:
-    """Return whether this Python has a lost name that later ones have no answer for.
+    """Return whether this Python has a name that later ones removed for good.
 
     A package may have a module of Python again.
     """
-    row = lost_names()[name]
-    if row.library != "Python" or row.living or row.is_given_back:
+    row = removed_names()[name]
+    if row.library != "Python" or row.replacement or row.is_given_back:
         return False
-    lost_in = tuple(map(int, row.lost_in.split(".")))
-    return sys.version_info < lost_in or ("." not in name and is_installed(name))
+    removed_in = tuple(map(int, row.removed_in.split(".")))
+    return sys.version_info < removed_in or ("." not in name and is_installed(name))
 
 
-def lost_part(name: str) -> str:
-    """Return the longest beginning of a dotted name that is a lost name.
+def removed_part(name: str) -> str:
+    """Return the longest beginning of a dotted name that is a removed name.
 
     May be empty.
     """
@@ -99,5 +99,5 @@ def lost_part(name: str) -> str:
     parts = name.split(".")
     beginnings = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
     return next(
-        (beginning for beginning in beginnings if beginning in lost_names()), ""
+        (beginning for beginning in beginnings if beginning in removed_names()), ""
     )

@@ -1,0 +1,107 @@
+"""What the runs of a training session fetch for callbacks, and feed for them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from hookbridge.adapters.live_model.rates import LiveRates
+from hookbridge.adapters.session_graph import learning_rate
+from hookbridge.adapters.session_graph.learning_rate import LearningRate
+from hookbridge.adapters.session_graph.steps import ReachedOps
+from hookbridge.adapters.session_loop import rate_checks
+from hookbridge.adapters.session_loop.step_reader import CountedSteps, StepReader
+from hookbridge.ground.protocols import RunContext, Session
+
+
+class RunArguments:
+    """The `SessionRunArgs` of each run.
+
+    `StepReader` knows what a run fetches. It is fed the rates that callbacks of the
+    session have set, unless another `as_hooks` call feeds them. What the loop itself
+    feeds is noted.
+
+    Args:
+      reader: what reads the steps.
+      live: the rates that callbacks see.
+      rates: the same rates, in the graph.
+    """
+
+    def __init__(
+        self, reader: StepReader, live: LiveRates, rates: Sequence[LearningRate]
+    ) -> None:
+        self._reader = reader
+        self._live = live
+        # The one learning rate, if the loop may feed it.
+        self.of_loop: Any = learning_rate.placeholder(rates)
+        # The rates that were fed, and whether a run has read them.
+        self._has_read: dict[str, bool] = {}
+        self._counted: CountedSteps | None = None  # None if callbacks want batches
+
+    def join(self, session: Session) -> None:
+        """Feed the rates of a session, in the place of the call that did so before."""
+        self._live.join(session).feed_from(self)
+
+    @property
+    def _feeds(self) -> bool:
+        """Whether there are rates to feed here."""
+        feeds = self._live.feeds
+        return bool(feeds) and feeds.is_fed_by(self)
+
+    def count_only(self) -> None:
+        """No callback wants the batches of a step."""
+        self._counted = CountedSteps(self._reader.counter)
+
+    def repeated(self, step: ReachedOps) -> CountedSteps | None:
+        """Return what has the arguments of a step that does as the last one did.
+
+        None if it is another step, or if rates are set: they are fed anew in each step,
+        and their feeds are checked.
+        """
+        counted = self._counted
+        if counted is not None and counted.has_next(step) and not self._live.feeds:
+            return counted
+        return None
+
+    def of_step(self, step: ReachedOps, feed_dict: Mapping[Any, Any] | None) -> Any:
+        """Return the arguments of a step, which begins."""
+        arguments = self._reader.begin(step, feed_dict)
+        if self._counted is not None:
+            is_same = self._reader.is_same_again(step)
+            self._counted.note(step, arguments, is_same=is_same)
+        return self._with_rates(arguments, step, feed_dict)
+
+    def of_update(self, update: ReachedOps, feed_dict: Mapping[Any, Any] | None) -> Any:
+        """Return the arguments of an update without a step, which begins."""
+        arguments = self._reader.begin_update(update, feed_dict)
+        return self._with_rates(arguments, update, feed_dict)
+
+    def without_events(self, reached: ReachedOps, run_context: RunContext) -> Any:
+        """Return the arguments of a run that updates variables and has no events."""
+        arguments = tf.compat.v1.train.SessionRunArgs(None)
+        feed_dict = run_context.original_args.feed_dict
+        return self._with_rates(arguments, reached, feed_dict)
+
+    def _with_rates(
+        self, arguments: Any, reached: ReachedOps, feed_dict: Mapping[Any, Any] | None
+    ) -> Any:
+        """Return the arguments of a run that updates variables, with the rates fed."""
+        if not self._feeds:
+            return arguments
+        feeds = self._live.feeds
+        rate_checks.check_feeds(feeds, feed_dict)
+        for tensor in feeds:
+            had_read = self._has_read.get(tensor.name, False)
+            self._has_read[tensor.name] = had_read or tensor.op in reached.ops
+        return arguments._replace(feed_dict=feeds.feed_dict())
+
+    def note_feeds(self, run_context: RunContext) -> None:
+        """Note what the loop itself feeds for the one rate in a run."""
+        feed_dict = run_context.original_args.feed_dict
+        self._live.note_fed(rate_checks.loop_feed_of(self.of_loop, feed_dict))
+
+    def check_read(self) -> None:
+        """Refuses, at the end of an epoch, a rate that was set and never read."""
+        rate_checks.check_read(self._has_read)
