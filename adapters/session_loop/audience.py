@@ -63,6 +63,7 @@ class Audience:
         self._note_heard()
 
     def _note_heard(self) -> None:
+        """Note which events have methods, or are measured."""
         times = self._times
         self.heard = {
             event
