@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections.abc
 import contextlib
-import importlib
 import inspect
 import io
 import os
