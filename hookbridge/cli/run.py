@@ -65,6 +65,23 @@ def start(
     from hookbridge.old_programs.run.execute import prepare
     from hookbridge.old_programs.run.located import Launch
 
+    _check(values)
+    launch = Launch(
+        program=values.rest[0],
+        arguments=tuple(values.rest[1:]),
+        as_module=values.m,
+        keras=int(values.keras) if values.keras else None,
+        v1=True if values.v1 else False if values.v2 else None,
+        old_libraries=tuple(values.old_library),
+        guests=values.guests and os.path.abspath(values.guests),
+        steps_per_epoch=values.steps_per_epoch,
+        record=record,
+    )
+    return prepare(launch)
+
+
+def _check(values: Values) -> None:
+    """Refuse flags that miss each other or exclude each other."""
     if values.guests is not None and not os.path.isfile(values.guests):
         raise errors.InvalidArgumentError(
             f"Received --guests={values.guests!r}, which {why_no_file(values.guests)}; "
@@ -82,15 +99,3 @@ def start(
         )
     if values.v1:
         values.refuse(["v2"], "--v1", "it is another version")
-    launch = Launch(
-        program=values.rest[0],
-        arguments=tuple(values.rest[1:]),
-        as_module=values.m,
-        keras=int(values.keras) if values.keras else None,
-        v1=True if values.v1 else False if values.v2 else None,
-        old_libraries=tuple(values.old_library),
-        guests=values.guests and os.path.abspath(values.guests),
-        steps_per_epoch=values.steps_per_epoch,
-        record=record,
-    )
-    return prepare(launch)

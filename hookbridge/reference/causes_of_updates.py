@@ -76,12 +76,7 @@ def rules_of(pairing: Pairing, until: int) -> UpdateRules | None:
     optimizers = pairing.reference.header.get("optimizer") or []
     if updates is None or len(optimizers) != 1:
         return None
-    kinds = pairing.reference.variables
-    slots = {
-        name: value
-        for name, value in pairing.reference.initial.items()
-        if kinds[name]["kind"] == "other" and name.rpartition("/")[0] in kinds
-    }
+    slots = _initial_slots(pairing)
     # What clips in a known way comes before what the recorded norms tell alone.
     clippings = clippings_of(pairing, updates.steps)
     for choice in (
@@ -98,6 +93,16 @@ def rules_of(pairing: Pairing, until: int) -> UpdateRules | None:
             of_rows = bool(pairing.reference.steps[0].line.get("of_rows"))
             return UpdateRules(updates, rules[int(np.argmin(off))], of_rows=of_rows)
     return None
+
+
+def _initial_slots(pairing: Pairing) -> dict[str, Any]:
+    """Return the reference's initial values of what optimizers keep of weights."""
+    kinds = pairing.reference.variables
+    return {
+        name: value
+        for name, value in pairing.reference.initial.items()
+        if kinds[name]["kind"] == "other" and name.rpartition("/")[0] in kinds
+    }
 
 
 def _off(rule: Rule, updates: Updates) -> float:

@@ -147,9 +147,7 @@ def _cells(copy: Any, count: int) -> Iterator[list[str]]:
     They are those whose product is split. Within a loop that is a function this is not
     seen: then all that have four blocks of columns are tried.
     """
-    used = {name for read, name in copy.reads.items() if _is_split(copy, read, count)}
-    if not used and count == 4 and any(_splits(op, 4) for op in copy.ops):
-        used = set(copy.reads.values())
+    used = _split_weights(copy, count)
     groups: dict[tuple[str, int], list[str]] = {}
     for name, value in copy.weights.items():
         columns = value.shape[-1] if value.ndim in (1, 2) else 0
@@ -159,6 +157,14 @@ def _cells(copy: Any, count: int) -> Iterator[list[str]]:
     for names in groups.values():
         if any(copy.weights[n].ndim == 2 for n in names):
             yield names
+
+
+def _split_weights(copy: Any, count: int) -> set[str]:
+    """Return the names of the weights whose product is split into so many."""
+    used = {name for read, name in copy.reads.items() if _is_split(copy, read, count)}
+    if not used and count == 4 and any(_splits(op, 4) for op in copy.ops):
+        return set(copy.reads.values())
+    return used
 
 
 def _splits(op: Any, count: int) -> bool:

@@ -94,8 +94,6 @@ def enter(world: World) -> None:
     check_not_imported()
     if world.keras2 is not None:
         os.environ[LEGACY_KERAS] = "1" if world.keras2 else "0"
-    import tensorflow as tf
-
     from hookbridge import estimator
     from hookbridge.old_programs.run.given_back import (
         callback_params,
@@ -106,23 +104,28 @@ def enter(world: World) -> None:
 
     _end_coordinators_with_threads()
     if world.v1:
-        logger = tf.get_logger()
-        level = logger.level
-        # The program's author did not write the call that TensorFlow warns of.
-        logger.setLevel("ERROR")
-        tf.compat.v1.disable_v2_behavior()
-        logger.setLevel(level)
+        _disable_v2_behavior()
     if world.meaning.keras_argument is not None:
         keras_constructors.bring_back()
     old_meanings.bring_back()
-    is_old_keras = world.meaning.is_of_v1 and world.meaning.keras2 is not None
-    if is_old_keras and world.keras2 is not False and keras2_is_installed():
-        validation_data.bring_back()
-    tells_params = world.meaning.callback_params is not None and not world.v1
-    if tells_params and world.keras2 is not False and keras2_is_installed():
-        callback_params.bring_back()
+    if world.keras2 is not False and keras2_is_installed():
+        if world.meaning.is_of_v1 and world.meaning.keras2 is not None:
+            validation_data.bring_back()
+        if world.meaning.callback_params is not None and not world.v1:
+            callback_params.bring_back()
     if has_estimator(world):
         estimator.install()
+
+
+def _disable_v2_behavior() -> None:
+    """Switch to v1 behaviour without a warning: the program did not write the call."""
+    import tensorflow as tf
+
+    logger = tf.get_logger()
+    level = logger.level
+    logger.setLevel("ERROR")
+    tf.compat.v1.disable_v2_behavior()
+    logger.setLevel(level)
 
 
 def _end_coordinators_with_threads() -> None:
