@@ -105,6 +105,7 @@ def _mixed_variable() -> Any:
 OWNERS: dict[str, Callable[[Path], Any]] = {
     "CheckpointSaverHook": lambda d: v1.train.CheckpointSaverHook(str(d), save_steps=1),
     "MonitoredSession's creator": lambda _: _in_graph(_session_creator),
+    "v1 optimizer": lambda _: v1.train.AdamOptimizer(),
     "Saver": lambda _: _in_graph(lambda: v1.train.Saver([v1.get_variable("v", [])])),
     "SummarySaverHook": lambda folder: v1.train.SummarySaverHook(
         save_steps=1, output_dir=str(folder), scaffold=v1.train.Scaffold()

@@ -182,7 +182,8 @@ class NativeStepMaker(StepMaker):
         graph, step = self._graph, self.function
         into_step = graph.feeds_of_step(program)
         with self._loop_graph.as_default(), self._eager_mode():
-            graph.show_rate()
+            if graph.shown_rate is not None:
+                graph.show_rate()
             before = step.steps_made if self._counts else 0
             try:
                 fetched: list[Any]
@@ -200,7 +201,8 @@ class NativeStepMaker(StepMaker):
                 graph.global_step.add(step.steps_made - before)
             elif self._installation.mode is TRAIN:
                 graph.global_step.add(1)
-            graph.show_rate()
+            if graph.shown_rate is not None:
+                graph.show_rate()
         graph.last_values.update(values)
         self._outputs = outputs
         graph.check_rate(into_step)

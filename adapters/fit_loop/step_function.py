@@ -190,7 +190,7 @@ class StepFunction:
     ) -> tuple[Any, list[Any], dict[str, Any]]:
         if program.is_empty and not tapped and into_step == NO_FEEDS:
             return self._plain_call(*args), [], {}
-        rate = into_step.rate and into_step.rate[0]
+        rate = None if into_step.rate is None else into_step.rate[0]
         other_ids = tuple(id(variable) for variable, _ in into_step.other_rates)
         key = (program.key, tuple(tapped.items()), id(rate), other_ids)
         variants = program.own_functions if program.is_of_session else self._variants

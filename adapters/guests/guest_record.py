@@ -165,7 +165,15 @@ def records(items: object) -> list[Guest]:
 
 
 def expected(kind: Kind, item: object) -> Guest:
-    """Return the record of an item that has to be of a kind."""
+    """Return the record of an item that has to be of a kind.
+
+    Args:
+      kind: "hook" or "callback".
+      item: a guest, its record or its wrapper.
+
+    Raises:
+      errors.NotAGuestError: it is something else.
+    """
     is_kind = kinds.is_hook if kind == "hook" else kinds.is_callback
     if not isinstance(item, (Guest, Wrapper)) and not is_kind(item):
         raise errors.NotAGuestError(

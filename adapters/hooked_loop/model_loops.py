@@ -130,10 +130,10 @@ class ModelLoops:
             return
         raise errors.RefusedError(
             f"`{name}` of the model `{self._model.name}` was called in a thread, while "
-            f"another thread is in a loop of the model with hooks, whose step "
-            f"(`{self._run.mode}_function`) it would make. Expected one at a time: "
-            f"call `{name}` in a callback of that loop, without a thread, or use a "
-            "copy of the model (`clone_model`).",
+            f"another thread runs hooks with the same model. `{name}` would replace "
+            f"that loop's step (`{self._run.mode}_function`). Call `{name}` in a "
+            "callback of that loop, without a thread, or use a copy of the model "
+            "(`clone_model`).",
             see="live session",
         )
 

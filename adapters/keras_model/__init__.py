@@ -3,7 +3,7 @@
 Whoever reads or feeds a rate, counts steps, saves or restores asks this room at that
 moment, since a callback may compile the model again in mid-fit.
 
-Read in this order: `optimizers` (what all families of optimizers are asked),
-`variables` (the eager variables and their names) and `structure` (layers, outputs, and
-how many steps a call makes).
+Read in this order: `optimizers` (what all families of optimizers are asked) and
+`v1_optimizers`, `variables` (the eager variables and their names) and `structure`
+(layers, outputs, and how many steps a call makes).
 """

@@ -12,6 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.guests.kinds import keras_behind
+from hookbridge.adapters.keras_model.v1_optimizers import make_slots, v1_inside
 from hookbridge.ground import patching
 from hookbridge.ground.protocols import KerasModel
 
@@ -156,6 +157,11 @@ def build(model: KerasModel) -> None:
     if not tf.executing_eagerly() and hasattr(model, "_make_train_function"):
         if optimizer is not None:
             model._make_train_function()  # which makes the slots in a v1 graph
+        return
+    v1_optimizer = v1_inside(optimizer)
+    if v1_optimizer is not None:
+        with model.distribute_strategy.scope():
+            make_slots(v1_optimizer, model.trainable_variables)
         return
     make = getattr(optimizer, "build", None)
     if make is not None and getattr(optimizer, "built", False):

@@ -18,6 +18,7 @@ from hookbridge.adapters.keras_model.optimizers import (
     unwrapped,
     variables_of,
 )
+from hookbridge.adapters.keras_model.v1_optimizers import named_variables, v1_inside
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import KerasModel
 
@@ -105,11 +106,25 @@ def assign_all(model: KerasModel, pairs: Sequence[tuple[Any, Any]]) -> None:
 
 def _variables_of_optimizers(model: KerasModel) -> list[tuple[Any, str]]:
     """Return the variables of all optimizers of a model, with their names."""
-    return [
-        (variable, _name_in_optimizer(variable, scope, optimizer))
-        for scope, optimizer in optimizers_of(model)
-        for variable in variables_of(optimizer)
-    ]
+    named: list[tuple[Any, str]] = []
+    for scope, optimizer in optimizers_of(model):
+        if v1_inside(optimizer) is not None:
+            weights = [
+                (tf_variable(v), _name_in_model(v, model))
+                for v in model.trainable_variables
+            ]
+            pairs = named_variables(optimizer, weights, scope)
+            # A v1 saver has named those in a graph.
+            named += [(v, _name_of(v) if is_in_graph(v) else n) for v, n in pairs]
+            continue
+        for variable in variables_of(optimizer):
+            named.append((variable, _name_in_optimizer(variable, scope, optimizer)))
+    return named
+
+
+def _name_in_model(variable: Any, model: KerasModel) -> str:
+    """Return the name of a weight, which begins with the layer as in a v1 graph."""
+    return _name_of(variable).removeprefix(f"{model.name}/")
 
 
 def _name_in_optimizer(variable: Any, scope: str, optimizer: Any) -> str:
@@ -134,8 +149,7 @@ def model_variables(model: KerasModel) -> list[ModelVariable]:
     not_of_metrics = [v for v in of_model if id(tf_variable(v)) not in local]
     of_optimizers = _variables_of_optimizers(model)
     names = [
-        # As in a v1 graph, the name begins with the layer.
-        *((v, _name_of(v).removeprefix(f"{model.name}/")) for v in not_of_metrics),
+        *((v, _name_in_model(v, model)) for v in not_of_metrics),
         *of_optimizers,
         *((v, f"metrics/{_name_of(v)}") for v in of_metrics),
     ]

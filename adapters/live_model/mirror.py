@@ -15,7 +15,14 @@ from hookbridge.ground import compat
 def eager_variable(
     value: object, name: str, dtype: Any = None, shape: Any = None
 ) -> Any:
-    """Return a new eager variable, whatever graph is the default one."""
+    """Return a new eager variable, whatever graph is the default one.
+
+    Args:
+      value: its initial value, or a function that returns it.
+      name: its name, which is its `path` for Keras 3.
+      dtype: its type; None for that of the value.
+      shape: its shape, which may be partly unknown; None for that of the value.
+    """
     options = {"name": name, "dtype": dtype, "shape": shape, "trainable": False}
     with compat.private("eager_mode")(), tf.device("/cpu:0"):
         variable = tf.Variable(value, **options)

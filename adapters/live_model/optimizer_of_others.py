@@ -37,7 +37,7 @@ class OptimizerOfOthers(tf.__internal__.tracking.AutoTrackable):  # type: ignore
             self._is_of_other = True
         if not self._is_of_other:
             raise errors.LiveModelError(
-                "`self.model.optimizer` is to be saved alone. In a session loop under "
+                "Something saves `self.model.optimizer` alone. In a session loop under "
                 "hookbridge the optimizer is in the graph, and its variables are in "
                 "the session's checkpoints. Save `self.model`: "
                 "`tf.train.Checkpoint(model=self.model)` has the whole session.",

@@ -76,6 +76,15 @@ def save(
     equal layers, and in a file `*.weights.h5` links to the layers that `layer_class`
     knows. A TF1 checkpoint gets a `checkpoint` file beside it, as from `save_weights`
     of Keras 2.
+
+    Args:
+      path: the file, or the prefix of the checkpoint; its folder is made.
+      weights: `{where it is saved: array}`, each of the shape of its variable.
+      overwrite: whether a file there may be replaced.
+      h5: whether to write HDF5 and not a checkpoint.
+
+    Raises:
+      errors.UnwritableError: it exists, and `overwrite` is False.
     """
     present = path if h5 else f"{path}.index"
     if not overwrite and os.path.exists(present):
@@ -95,7 +104,19 @@ def save(
 def load(
     path: str, entries: Collection[SavedArray], *, lenient: bool = False
 ) -> dict[SavedArray, Any]:
-    """Read weights by name."""
+    """Read weights by name.
+
+    Args:
+      path: an HDF5 file, or the prefix of a checkpoint.
+      entries: where the variables are saved.
+      lenient: whether entries may be missing there.
+
+    Returns:
+      `{entry: array}`, each of the shape that was saved.
+
+    Raises:
+      errors.InvalidArgumentError: an entry is missing.
+    """
     # As in Keras 2, the files on disk tell the format of a name without an ending.
     h5 = is_h5(path) or (os.path.isfile(path) and not os.path.exists(f"{path}.index"))
     arrays = _load_h5(path) if h5 else {}

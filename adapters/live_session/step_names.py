@@ -146,12 +146,16 @@ class StepNames:
                 "`model.optimizer`, but the step does not read one. Constant rates "
                 f"that it reads: {rates or 'none'}."
             )
-        # A name with a scope is meant for a tensor of a layer; one without is short, so
-        # that names of other things are half alike.
-        cutoff = 0.6 if "/" in full else 0.75
         choices = alike(full, [*others, *self._short, *self._plain])
-        nearest = difflib.get_close_matches(full, choices, n=5, cutoff=cutoff)
-        if not nearest and "/" not in full:
+        nearest = difflib.get_close_matches(full, choices, n=5, cutoff=0.75)
+        scope, _, op = full.rpartition("/")
+        if scope:
+            # It is meant for a tensor of a layer: other ops of the layer help too, and
+            # the same op of another layer.
+            parts = {name: name.rpartition("/") for name in choices}
+            same = [n for n, p in parts.items() if p[0] == scope or p[2] == op]
+            nearest = list(dict.fromkeys([*nearest, *same]))
+        elif not nearest:
             nearest = [f"{key}:0" for key in self.loop_keys][:5]
         listed = ", ".join(f"`{name}`" for name in nearest)
         names = f"Nearest names: {listed}. " if nearest else ""

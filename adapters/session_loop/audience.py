@@ -24,6 +24,8 @@ class Audience:
         self.callbacks: list[Any] = []
         # The methods of each event, once all callbacks are known.
         self.calls: dict[str, list[Callable[..., Any]]] = {}
+        # The events that have methods, or whose time is measured.
+        self.heard: set[str] = set()
         self._members: list[Any] = []  # the hooks of these callbacks
         self._eager = compat.private("eager_mode")
         self._calling: Any = None  # the method that runs
@@ -58,26 +60,24 @@ class Audience:
 
         if are_measured(self.callbacks, flavours):
             self._times = BatchTimes(self.calls)
+        self._note_heard()
 
-    def hears_of(self, event: str) -> bool:
-        """Whether the event of a batch has methods, or its time is measured."""
-        is_measured = self._times is not None and self._times.measures(event)
-        return is_measured or bool(self.calls[event])
+    def _note_heard(self) -> None:
+        """Note which events have methods, or are measured."""
+        times = self._times
+        self.heard = {
+            event
+            for event, methods in self.calls.items()
+            if methods or (times is not None and times.measures(event))
+        }
 
     def deliver(self, link: Link, event: str, args: Sequence[Any]) -> None:
         """Deliver an event to all; what they change goes into the session."""
         times = self._times
-        if times is not None and times.measures(event):
+        if times is not None and not times.measures(event):
+            times = None
+        if times is not None:
             times.before(event, args[0])
-            self._call(link, event, args)
-            times.after(event)
-            if times.is_over:
-                self._times = None
-        else:
-            self._call(link, event, args)
-
-    def _call(self, link: Link, event: str, args: Sequence[Any]) -> None:
-        """Call each callback's method, with the session's values in the model."""
         methods = self.calls[event]
         if methods:
             # An exception ends the delivery at once, as in `Model.fit`.
@@ -90,6 +90,11 @@ class Audience:
                         add_keys(e, event, args[-1])
                         raise
             self._calling = None
+        if times is not None:
+            times.after(event)
+            if times.is_over:
+                self._times = None
+                self._note_heard()
 
     def who_is_called(self) -> str | None:
         """Return the name of the callback that is called now, or None."""

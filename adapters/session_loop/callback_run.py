@@ -132,7 +132,8 @@ class CallbackRun:
 
     def deliver(self, event: str, *args: Any) -> None:
         """Deliver an event to all callbacks; their changes go into the session."""
-        self.audience.deliver(self.model.live_link, event, args)
+        if event in self.audience.heard:
+            self.audience.deliver(self.model.live_link, event, args)
 
     def note_stop(self) -> None:
         """Note that a callback sets `stop_training`: the one that is called now."""

@@ -46,31 +46,37 @@ _ALL: tuple[Phase, ...] = (
     "update first",
     "update next",
 )
-_FAILED: dict[Phase, Phase] = {"update first": "open", "update next": "open"}
+_UPDATES: tuple[Phase, ...] = ("update first", "update next")
 
-# What is not here leaves the phase as it is.
-_NEXT: Mapping[Event, Mapping[Phase, Phase]] = {
+
+def _row(**after: Phase) -> dict[Phase, Phase]:
+    """Return what an event makes of each phase; without a word of it, the phase stays.
+
+    Args:
+      **after: the next phase by the present one, whose blanks are underscores.
+    """
+    words = {name.replace("_", " "): phase for name, phase in after.items()}
+    return {phase: words.get(phase, phase) for phase in _ALL}
+
+
+# `AFTER[event][phase]` is the phase of a run after an event.
+AFTER: Mapping[Event, Mapping[Phase, Phase]] = {
     "session": dict.fromkeys(_ALL, "look"),
-    "run": _FAILED,
-    "found": {"open": "look"},
+    "run": _row(update_first="open", update_next="open"),
+    "found": _row(open="look"),
     "step": dict.fromkeys(_ALL, "open"),
-    "update": {"look": "update first", "follow": "update next"},
-    "waiting": {"open": "wait"},
-    "moved": {"open": "look"},
-    "epoch goes on": {"look": "follow"},
-    "updated": {"update first": "look", "update next": "follow"},
+    "update": _row(look="update first", follow="update next"),
+    "waiting": _row(open="wait"),
+    "moved": _row(open="look"),
+    "epoch goes on": _row(look="follow"),
+    "updated": _row(update_first="look", update_next="follow"),
     "end": dict.fromkeys(_ALL, "look"),
 }
 
 
-def next_phase(phase: Phase, event: Event) -> Phase:
-    """Return the phase of a run after an event."""
-    return _NEXT[event].get(phase, phase)
-
-
 def is_update(phase: Phase) -> bool:
     """Whether the run of the session is an update without a step."""
-    return phase in _FAILED
+    return phase in _UPDATES
 
 
 def has_failed(phase: Phase) -> bool:

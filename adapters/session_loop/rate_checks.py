@@ -79,7 +79,7 @@ def check_read(rates: Mapping[str, bool]) -> None:
                 f'A callback has set the learning rate "{name}", and no run of this '
                 "session that moves the global step or updates variables has read "
                 "it. Name the rate of an optimizer that the loop runs: "
-                "`as_hooks(..., learning_rate=...)`, or make it a variable, which "
-                "runs outside the loop read too.",
+                "`as_hooks(..., learning_rate=...)`. Or make it a variable: runs "
+                "outside the loop read a variable too.",
                 see="model in a session",
             )

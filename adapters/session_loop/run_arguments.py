@@ -35,7 +35,7 @@ class RunArguments:
         self._reader = reader
         self._live = live
         # The one learning rate, if the loop may feed it.
-        self._of_loop: Any = learning_rate.placeholder(rates)
+        self.of_loop: Any = learning_rate.placeholder(rates)
         # The rates that were fed, and whether a run has read them.
         self._has_read: dict[str, bool] = {}
         self._counted: CountedSteps | None = None  # None if callbacks want batches
@@ -54,16 +54,16 @@ class RunArguments:
         """No callback wants the batches of a step."""
         self._counted = CountedSteps(self._reader.counter)
 
-    def repeats(self, step: ReachedOps) -> bool:
-        """Whether a step that follows another has the same arguments as that one."""
-        counted = self._counted
-        # Rates are fed anew in each step, and their feeds are checked.
-        return counted is not None and counted.has_next(step) and not self._feeds
+    def repeated(self, step: ReachedOps) -> CountedSteps | None:
+        """Return what has the arguments of a step that does as the last one did.
 
-    @property
-    def again(self) -> Any:
-        """The arguments of a step that `repeats`."""
-        return None if self._counted is None else self._counted.arguments
+        None if it is another step, or if rates are set: they are fed anew in each step,
+        and their feeds are checked.
+        """
+        counted = self._counted
+        if counted is not None and counted.has_next(step) and not self._live.feeds:
+            return counted
+        return None
 
     def of_step(self, step: ReachedOps, feed_dict: Mapping[Any, Any] | None) -> Any:
         """Return the arguments of a step, which begins."""
@@ -99,9 +99,8 @@ class RunArguments:
 
     def note_feeds(self, run_context: RunContext) -> None:
         """Note what the loop itself feeds for the one rate in a run."""
-        if self._of_loop is not None:
-            feed_dict = run_context.original_args.feed_dict
-            self._live.note_fed(rate_checks.loop_feed_of(self._of_loop, feed_dict))
+        feed_dict = run_context.original_args.feed_dict
+        self._live.note_fed(rate_checks.loop_feed_of(self.of_loop, feed_dict))
 
     def check_read(self) -> None:
         """Refuses, at the end of an epoch, a rate that was set and never read."""

@@ -20,10 +20,10 @@ from hookbridge.adapters.session_loop.callback_run import CallbackRun
 from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.adapters.session_loop.outside import OutsideVariables
 from hookbridge.adapters.session_loop.phases import (
+    AFTER,
     Phase,
     has_failed,
     is_update,
-    next_phase,
 )
 from hookbridge.adapters.session_loop.run_arguments import RunArguments
 from hookbridge.adapters.session_loop.step_reader import StepReader
@@ -113,7 +113,7 @@ class TrainingRun(CallbackRun):
         self._reader.counter.bind(self.session, self.members[0])
         self._read_step()
         # A step may have been lost with its session.
-        self._phase, self._is_step = next_phase(self._phase, "session"), False
+        self._phase, self._is_step = AFTER["session"][self._phase], False
         self._epochs.begin_session(self.step)
         if self.started:
             self._go_on(before)
@@ -171,7 +171,7 @@ class TrainingRun(CallbackRun):
 
     def before_session_run(self, run_context: RunContext) -> Any:
         self.push_assigned()
-        self._phase = next_phase(self._phase, "run")
+        self._phase = AFTER["run"][self._phase]
         kind = self._reader.kind_of(run_context.original_args.fetches)
         step = kind.step
         self._is_step = step is not None
@@ -179,14 +179,17 @@ class TrainingRun(CallbackRun):
             if kind.update is None:
                 return None
             return self._before_update(kind.update, run_context)
-        if self._phase == "follow" and self._arguments.repeats(step):
-            self._phase = next_phase(self._phase, "step")
-            return self._arguments.again
+        if self._phase == "follow":
+            repeated = self._arguments.repeated(step)
+            if repeated is not None:
+                self._phase = AFTER["step"][self._phase]
+                return repeated.arguments
         return self._begin_step(step, run_context)
 
     def _begin_step(self, step: ReachedOps, run_context: RunContext) -> Any:
         """Open the batch of a step; return what it fetches and feeds."""
-        self._arguments.note_feeds(run_context)
+        if self._arguments.of_loop is not None:
+            self._arguments.note_feeds(run_context)
         clock = self._epochs.clock
         if self._phase != "follow" or self._reader.counter.stale:
             self._look(run_context)
@@ -196,8 +199,8 @@ class TrainingRun(CallbackRun):
         is_new = self._phase != "wait"
         if is_new:
             self._batch = max(self.step - clock.start, 0)
-        self._phase = next_phase(self._phase, "step")
-        if is_new and self.audience.hears_of("on_train_batch_begin"):
+        self._phase = AFTER["step"][self._phase]
+        if is_new and "on_train_batch_begin" in self.audience.heard:
             self.deliver("on_train_batch_begin", self._batch, {})
         return self._arguments.of_step(step, run_context.original_args.feed_dict)
 
@@ -207,7 +210,7 @@ class TrainingRun(CallbackRun):
             return self._arguments.without_events(update, run_context)
         if self._phase != "follow" or self._reader.counter.stale:
             self._look(run_context)
-        self._phase = next_phase(self._phase, "update")
+        self._phase = AFTER["update"][self._phase]
         return self._arguments.of_update(update, run_context.original_args.feed_dict)
 
     def _look(self, run_context: RunContext) -> None:
@@ -220,7 +223,7 @@ class TrainingRun(CallbackRun):
         if failed:
             # The last step raised and the loop went on: the data has ended, and the
             # epoch with it, as in `fit` with a dataset of unknown size.
-            self._phase = next_phase(self._phase, "found")
+            self._phase = AFTER["found"][self._phase]
             if clock.batches:
                 self._end_epoch()
                 clock.shift(self.step)
@@ -246,7 +249,7 @@ class TrainingRun(CallbackRun):
         self.step = self._reader.step_after(before, self.results, run_context)
         if self.step == before:
             # Gradients were handed over but not applied yet (SyncReplicasOptimizer).
-            self._phase = next_phase(self._phase, "waiting")
+            self._phase = AFTER["waiting"][self._phase]
             self._waiting_runs += 1
         else:
             self._finish_step(run_context)
@@ -257,23 +260,24 @@ class TrainingRun(CallbackRun):
         """Count the values of an update, if the run was one, in the means."""
         if is_update(self._phase):
             self._epochs.logs.update(self._reader.update_values(self.results))
-            self._phase = next_phase(self._phase, "updated")
+            self._phase = AFTER["updated"][self._phase]
 
     def _finish_step(self, run_context: RunContext) -> None:
         """End a batch, and its epoch if that is over or a callback stops."""
         if run_context.stop_requested:
             self._stop.note_hook()
-        self._arguments.note_feeds(run_context)
-        self._phase = next_phase(self._phase, "moved")
+        if self._arguments.of_loop is not None:
+            self._arguments.note_feeds(run_context)
+        self._phase = AFTER["moved"][self._phase]
         clock = self._epochs.clock
         clock.batches += 1
         logs = self._epochs.logs.update(self._reader.fetch.unpack(self.results))
-        if self.audience.hears_of("on_train_batch_end"):
+        if "on_train_batch_end" in self.audience.heard:
             batch = max(self._batch, self.step - 1 - clock.start)
             self.deliver("on_train_batch_end", batch, dict(logs))
         over = self.step >= clock.end_step and self._confirm_over(run_context)
         if not over and not self._stop.by_callback:
-            self._phase = next_phase(self._phase, "epoch goes on")
+            self._phase = AFTER["epoch goes on"][self._phase]
             return
         self.session = run_context.session
         self._end_epoch()
@@ -299,7 +303,7 @@ class TrainingRun(CallbackRun):
         by_callback = self._stop.by_callback
         if not data_ended:
             self._stop.note_end()
-        self._phase, self._is_step = next_phase(self._phase, "end"), False
+        self._phase, self._is_step = AFTER["end"][self._phase], False
         if data_ended or not self._reader.counter.is_counted:
             before = self.step
             self._read_step()

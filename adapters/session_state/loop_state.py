@@ -23,12 +23,14 @@ class LoopState(NamedTuple):
 
     def document(self) -> dict[str, Any]:
         """Return the form that is saved; `parse` reads it."""
-        sums = self.sums
+        sums = None if self.sums is None else {k: list(v) for k, v in self.sums.items()}
         return {
             "step": self.step,
             "steps_per_epoch": self.steps_per_epoch,
             "learning_rates": dict(self.rates),
-            "epoch_logs": sums and {key: list(pair) for key, pair in sums.items()},
+            "epoch_logs": None
+            if sums is None
+            else {k: list(v) for k, v in sums.items()},
             "metrics": dict(self.metrics),
             "origin": list(self.origin),
         }

@@ -31,7 +31,19 @@ class NotStorableError(TypeError):
 
 
 def encode(value: Any, arrays: dict[str, Any], *, nested: bool = False) -> Any:
-    """Return a value as JSON; its arrays go into `arrays`."""
+    """Return a value as JSON; its arrays go into `arrays`.
+
+    Args:
+      value: an attribute of a callback.
+      arrays: `{key: array}` of any shape, to which those in the value are added.
+      nested: whether the value is a part of another one.
+
+    Returns:
+      What `json` can write, and `decode` makes the value of.
+
+    Raises:
+      NotStorableError: neither JSON nor an array file can hold it.
+    """
     # Top-level containers (not `nested`) are refilled in place, so their exact type is
     # not stored.
     if value is None or isinstance(value, (bool, str)):

@@ -50,7 +50,11 @@ class Identity(NamedTuple):
 
 
 def of(callback: Any) -> Identity:
-    """Return the identity of a callback, from the first time that it was seen."""
+    """Return the identity of a callback, from the first time that it was seen.
+
+    Raises:
+      errors.InvalidArgumentError: its `state_key` is not text.
+    """
     key = getattr(callback, "state_key", None)
     if key is not None and not isinstance(key, str):
         raise errors.InvalidArgumentError(

@@ -28,7 +28,16 @@ def arrays_path(prefix: str, name: str, digest: str) -> str:
 
 
 def read(path: str, most: int) -> bytes:
-    """Return the contents of a file."""
+    """Return the contents of a file.
+
+    Args:
+      path: a path or URL.
+      most: how many bytes the file may have.
+
+    Raises:
+      ValueError: it is larger, or not a regular file.
+      tf.errors.OpError: it cannot be read.
+    """
     # To open a FIFO would wait for somebody who writes to it.
     if "://" not in path and not os.path.isfile(path):
         raise ValueError(f"{path} is not a regular file")
@@ -40,7 +49,16 @@ def read(path: str, most: int) -> bytes:
 
 
 def write(path: str, data: bytes) -> None:
-    """Write a file. If the process is killed, the old file or the new one is whole."""
+    """Write a file. If the process is killed, the old file or the new one is whole.
+
+    Args:
+      path: a path or URL.
+      data: all of its contents.
+
+    Raises:
+      errors.UnwritableError: a folder has that name.
+      OSError: the file cannot be written.
+    """
     part = f"{path}.part"
     if "://" in path:
         with tf.io.gfile.GFile(part, "wb") as file:

@@ -1,7 +1,8 @@
 """Which weight the slot of an optimizer belongs to, by the name that Keras gives it.
 
 Keras 2 has `Adam/m/hidden/kernel` or, of the module `legacy`, `Adam/hidden/kernel/m`,
-and Keras 3 has `adam/model_hidden_kernel_momentum`. The same name with another weight
+and Keras 3 has `adam/model_hidden_kernel_momentum`; a v1 optimizer has
+`hidden/kernel/Adam`. The same name with another weight
 in it is that of the other weight's slot.
 """
 
@@ -33,7 +34,7 @@ def slot_name(name: str, weights: Iterable[str]) -> SlotName | None:
     """Find the weight whose name is in that of a slot; None if none is."""
     flat = _flat(name)
     for weight in sorted(weights, key=len, reverse=True):
-        match = re.search(rf"(?<=_){re.escape(_flat(weight))}(?=_|$)", flat)
+        match = re.search(rf"(?<![^_]){re.escape(_flat(weight))}(?=_|$)", flat)
         if match is not None:
             before = without_numbers(flat[: match.start()])
             return SlotName(before, weight, flat[match.end() :])

@@ -31,7 +31,16 @@ _SHORT.maxdict = _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = 20
 
 
 def optional_count(name: str, value: Any, *, least: int = 1) -> int | None:
-    """Return a count, as `count` checks it, or None if there is none."""
+    """Return a count, as `count` checks it, or None if there is none.
+
+    Args:
+      name: the argument's name, for the message.
+      value: what was received.
+      least: the smallest count that is accepted.
+
+    Raises:
+      errors.InvalidArgumentError: it is something else.
+    """
     if value is None:
         return None
     return _count(name, value, least, f"an integer of at least {least}, or None")
@@ -41,6 +50,14 @@ def count(name: str, value: Any, *, least: int = 1) -> int:
     """Return a count: an integer of at least `least`.
 
     A number without a fraction, such as `2.0` or NumPy's integers, counts as integer.
+
+    Args:
+      name: the argument's name, for the message.
+      value: what was received.
+      least: the smallest count that is accepted.
+
+    Raises:
+      errors.InvalidArgumentError: it is something else.
     """
     return _count(name, value, least, f"an integer of at least {least}")
 
@@ -59,7 +76,16 @@ def _count(name: str, value: Any, least: int, expected: str) -> int:
 
 
 def choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    """Refuse a value that is none of some words."""
+    """Refuse a value that is none of some words.
+
+    Args:
+      name: the argument's name, for the message.
+      value: what was received.
+      choices: the words that are accepted.
+
+    Raises:
+      errors.InvalidArgumentError: it is none of them.
+    """
     if not isinstance(value, str) or value not in choices:
         raise errors.InvalidArgumentError(
             f"Received `{name}={shown(value)}`; expected one of {', '.join(choices)}."
@@ -67,7 +93,17 @@ def choice(name: str, value: Any, choices: Sequence[str]) -> None:
 
 
 def instance(name: str, value: Any, kind: Any, expected: str) -> Any:
-    """Return a value of a type, or of one of several; `expected` ends the message."""
+    """Return a value of a type, or of one of several.
+
+    Args:
+      name: the argument's name, for the message.
+      value: what was received.
+      kind: the type, or a tuple of types.
+      expected: the end of the message.
+
+    Raises:
+      errors.InvalidArgumentError: the value is of another type.
+    """
     if not isinstance(value, kind):
         raise errors.InvalidArgumentError(
             f"Received `{name}={shown(value)}` of type `{type(value).__name__}`; "
@@ -77,7 +113,16 @@ def instance(name: str, value: Any, kind: Any, expected: str) -> Any:
 
 
 def path(name: str, value: Any, expected: str = "a path as text") -> str:
-    """Return a path or URL that is not empty, as a string."""
+    """Return a path or URL that is not empty, as a string.
+
+    Args:
+      name: the argument's name, for the message.
+      value: what was received.
+      expected: the end of the message.
+
+    Raises:
+      errors.InvalidArgumentError: it is no text and no `os.PathLike`, or empty.
+    """
     instance(name, value, (str, os.PathLike), expected)
     text = os.fspath(value)
     if not isinstance(text, str) or not text:
@@ -100,7 +145,15 @@ def why_no_file(path: str | os.PathLike[str]) -> str:
 
 
 def seconds(name: str, value: Any) -> float:
-    """Return a duration: a finite number of at least 0."""
+    """Return a duration: a finite number of at least 0.
+
+    Args:
+      name: the argument's name, for the message.
+      value: what was received.
+
+    Raises:
+      errors.InvalidArgumentError: it is something else.
+    """
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not 0 <= value <= sys.float_info.max:
         raise errors.InvalidArgumentError(
@@ -111,7 +164,15 @@ def seconds(name: str, value: Any) -> float:
 
 
 def amount(name: str, value: Any) -> float:
-    """Return a finite number above 0."""
+    """Return a finite number above 0.
+
+    Args:
+      name: the argument's name, for the message.
+      value: what was received.
+
+    Raises:
+      errors.InvalidArgumentError: it is something else.
+    """
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not 0 < value <= sys.float_info.max:
         raise errors.InvalidArgumentError(
@@ -121,7 +182,15 @@ def amount(name: str, value: Any) -> float:
 
 
 def check_divides(batch_size: int, num_towers: int) -> None:
-    """Raise unless every tower gets the same number of examples."""
+    """Check that every tower gets the same number of examples.
+
+    Args:
+      batch_size: the number of examples in a batch.
+      num_towers: the number of towers that share them.
+
+    Raises:
+      errors.InvalidArgumentError: the batch does not divide.
+    """
     if batch_size % num_towers:
         down = batch_size - batch_size % num_towers
         message = (
@@ -145,7 +214,17 @@ def without_arguments(what: str, function: object) -> Any:
 
 
 def with_arguments(what: str, function: object, *arguments: str, **named: str) -> Any:
-    """Return `function`, which can be called with arguments; `what` names it."""
+    """Return a function once it is known to take some arguments.
+
+    Args:
+      what: the argument's name, for the message.
+      function: what was received.
+      *arguments: the names of the arguments that it is called with, in order.
+      **named: those that it is called with by name.
+
+    Raises:
+      errors.InvalidArgumentError: it is not a function, or takes others.
+    """
     shown_ones = ", ".join([*arguments, *named])
     how = f"as `{what}({shown_ones})`" if shown_ones else "without arguments"
     if not callable(function):
@@ -169,7 +248,15 @@ def with_arguments(what: str, function: object, *arguments: str, **named: str) -
 
 
 def string_mapping(name: str, value: object) -> dict[str, Any]:
-    """Return a dict with string keys; None counts as an empty one."""
+    """Return a dict with string keys; None counts as an empty one.
+
+    Args:
+      name: the argument's name, for the message.
+      value: what was received.
+
+    Raises:
+      errors.InvalidArgumentError: it is not a mapping, or has other keys.
+    """
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(k, str) for k in value):
@@ -199,7 +286,16 @@ def not_writable(directory: str) -> tuple[str, str] | None:
 
 
 def writable(directory: str | os.PathLike[str], *, name: str) -> str:
-    """Create `directory`, prove that files can be written there, and return it."""
+    """Create `directory`, prove that files can be written there, and return it.
+
+    Args:
+      directory: a path or URL.
+      name: the argument's name, for the message.
+
+    Raises:
+      errors.InvalidArgumentError: it is not a path.
+      errors.UnwritableError: it cannot be made, or no file can be written there.
+    """
     folder = path(name, directory, "a directory")
     problem = not_writable(folder)
     if problem is None and "://" not in folder:

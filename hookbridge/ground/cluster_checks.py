@@ -134,7 +134,11 @@ def wrong(
 ) -> errors.InvalidArgumentError:
     """Return the error for a bad value.
 
-    End with `example`, or an example of `TF_CONFIG`.
+    Args:
+      key: where the value is, such as `TF_CONFIG["task"]["index"]`.
+      value: what was received.
+      expected: what had to be there.
+      example: the end of the message; by default an example of `TF_CONFIG`.
     """
     return errors.InvalidArgumentError(
         f"{key} is {shown(value)}; expected {expected}. "

@@ -55,10 +55,17 @@ def is_installed(module: str) -> bool:
 
 
 def check(*modules: str, user: str, way_out: str = "") -> None:
-    """Raise unless all modules are installed, which are not imported.
+    """Check that all modules are installed, without importing them.
 
-    The message begins with `user`, names all that are missing with the commands that
-    bring them, and ends with `way_out`.
+    The message names all that are missing, with the commands that bring them.
+
+    Args:
+      *modules: their names, which are keys of `MODULES`.
+      user: what needs them: the begin of the message.
+      way_out: the end of the message.
+
+    Raises:
+      errors.MissingExtraError: one is not installed.
     """
     missing = [module for module in modules if not is_installed(module)]
     if missing:
@@ -85,6 +92,15 @@ def absent(modules: Sequence[str]) -> str:
 
 
 def load(module: str, user: str, *, way_out: str = "") -> Any:
-    """Import a module; see `check`."""
+    """Import a module that comes with an extra.
+
+    Args:
+      module: its name, a key of `MODULES`.
+      user: what needs it: the begin of the message.
+      way_out: the end of the message.
+
+    Raises:
+      errors.MissingExtraError: it is not installed.
+    """
     check(module, user=user, way_out=way_out)
     return importlib.import_module(module)

@@ -135,17 +135,50 @@ class Hook(Protocol):
 
 
 class KerasModel(Protocol):
-    """A model of any Keras."""
+    """A model of any Keras: what the bridge asks of it."""
 
     name: str
     optimizer: Any
     stop_training: bool
+    history: Any
+    run_eagerly: bool
+    # Those of Keras 2 alone.
+    _cluster_coordinator: Any
+    _distribution_strategy: Any
+    _steps_per_execution: Any
+    _train_counter: Any
+
+    @property
+    def distribute_strategy(self) -> Any: ...
 
     @property
     def metrics(self) -> list[Any]: ...
 
-    def __getattr__(self, name: str) -> Any:
-        """Return what only some Kerases have, or what a user has added."""
+    @property
+    def metrics_names(self) -> list[str]: ...
+
+    @property
+    def output_names(self) -> list[str]: ...
+
+    @property
+    def trainable_variables(self) -> list[Any]: ...
+
+    @property
+    def trainable_weights(self) -> list[Any]: ...
+
+    @property
+    def variables(self) -> list[Any]: ...
+
+    @property
+    def weights(self) -> list[Any]: ...
+
+    def compile(self, *args: Any, **kwargs: Any) -> None: ...
+
+    def export(self, *args: Any, **kwargs: Any) -> Any: ...
+
+    def get_metrics_result(self) -> Any: ...
+
+    def get_weights(self) -> list[Any]: ...
 
 
 class Callback(Protocol):

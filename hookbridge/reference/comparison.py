@@ -143,7 +143,7 @@ def compare(
         if not recording.steps:
             raise errors.InvalidArgumentError(
                 f"Received {name}={str(recording.folder)!r}, a recording without "
-                "steps; expected at least one. Its training ended before that."
+                "steps; expected at least one. Its training made no step."
             )
     chosen = string_mapping("names", names)
     if tolerance is not None:

@@ -100,8 +100,8 @@ def _check(model: Any, recorded: Any) -> None:
         why = f"the backend is {keras.backend.backend()!r}, not JAX or PyTorch"
     if why:
         raise errors.RefusedError(
-            f"`keras_callback` cannot record this `fit`: {why}. Write the steps in a "
-            "loop of your own: `r.step(loss=..., weights=..., batch=...)`.",
+            f"`keras_callback` cannot record this `fit`: {why}. Write the steps in "
+            "your own loop: `r.step(loss=..., weights=..., batch=...)`.",
             see="reference runs",
         )
 

@@ -144,10 +144,10 @@ class Replay:
             name = matching.unmatched_port[0]
             recorded = (*matching.unmatched, "recorded name")[0]
             raise errors.CheckpointMismatchError(
-                f"The recording has no weight that fits `{name}` of the model: no name "
-                f'is like it, and no shape tells. Name it: `names={{"{recorded}": '
-                f'"{name}"}}`, or accept it with `must_restore_weights=False`. The '
-                f"recording has left: {', '.join(matching.unmatched) or 'nothing'}."
+                f"The recording has no weight that fits `{name}` of the model by its "
+                f'name or shape. Name it: `names={{"{recorded}": "{name}"}}`, or '
+                "accept it with `must_restore_weights=False`. Recorded weights "
+                f"without a partner: {', '.join(matching.unmatched) or 'none'}."
             )
         return matching
 

@@ -106,7 +106,7 @@ def _check_direction(pairs: Mapping[str, str], reference: Shapes, port: Shapes) 
     for name, choice in pairs.items():
         if name not in reference and name in port and choice in reference:
             raise errors.InvalidArgumentError(
-                f"Received `names` with `{name}` for `{choice}`, turned around: "
+                f"Received `names` with `{name}` for `{choice}`, turned around; "
                 f"expected {{recorded name: name in the port}}, such as "
                 f'{{"{choice}": "{name}"}}.'
             )

@@ -32,6 +32,11 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "_timer": "whether it saves after the next step, the last in flight",
     },
     "MonitoredSession's creator": {"_hooks": "which other hooks of a session save"},
+    "v1 optimizer": {
+        "_create_slots": "to make the slots that a checkpoint has",
+        "_non_slot_dict": "the variables that a checkpoint has, besides slots",
+        "_slots": "the slots that a checkpoint has, in the order of their names",
+    },
     "Saver": {"_pad_step_number": "how the files of a background save are called"},
     "SummarySaverHook": {"_output_dir": "checked before training for writing"},
     "GlobalStepWaiterHook": {"_wait_until_step": "whether it would wait for ever"},

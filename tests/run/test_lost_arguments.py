@@ -14,9 +14,9 @@ from fork_server import ForkServer
 from launching import as_own_file, launch_fork
 
 from hookbridge.old_programs.run.given_back import (
-    lost_arguments,
-    lost_methods,
-    lost_names,
+    removed_arguments,
+    removed_methods,
+    removed_names,
 )
 
 _IS_2 = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
@@ -115,7 +115,7 @@ def test_lists_of_unequal_length_are_arrays_of_objects(tmp_path: Path) -> None:
 
 
 def test_cast_makes_arrays_of_a_kind() -> None:
-    cast = lost_names.Cast()
+    cast = removed_names.Cast()
     assert cast["uint8"]([1.5, 2.5]).tolist() == [1, 2]
     assert cast[np.float32](3).dtype == np.float32
 
@@ -157,7 +157,7 @@ def test_what_a_program_sets_is_what_it_reads() -> None:
 
 
 def test_methods_of_classes_below_built_in_types_come_back() -> None:
-    ask = lost_methods.method
+    ask = removed_methods.method
 
     class Below(np.ndarray):
         def tostring(self) -> bytes:
@@ -178,7 +178,7 @@ def test_methods_of_classes_below_built_in_types_come_back() -> None:
 
 
 def test_methods_of_built_in_types_come_back() -> None:
-    ask = lost_methods.method
+    ask = removed_methods.method
     values = np.array([[1, 2], [3, 4]], np.uint8)
     assert ask(values, "tostring")() == ask(values[0, 0], "tostring")() + b"\2\3\4"
     assert ask(values, "tostring")(order="F") == b"\1\3\2\4"
@@ -240,7 +240,7 @@ def test_a_program_finds_them_in_every_file(
     assert done.stdout.splitlines() == ["b'a' rate = 2", "", "False 2 b'YQ==\\n'"]
     assert 'helper.py", line 4, in of' in done.stderr
     assert "AttributeError: 'int' object has no attribute 'tostring'" in done.stderr
-    assert "lost_methods" not in done.stderr
+    assert "removed_methods" not in done.stderr
 
 
 def test_a_shape_takes_whole_floats(tmp_path: Path, launcher: ForkServer) -> None:
@@ -286,9 +286,9 @@ def test_the_way_out_is_told_where_a_type_is_too_small_for_a_number() -> None:
     for take in takes:
         with pytest.raises(OverflowError) as raised:
             take()
-        assert '`pip install "numpy<2"`' in lost_arguments.way_out(raised.value)
-    assert not lost_arguments.way_out(OverflowError("math range error"))
-    assert not lost_arguments.way_out(ValueError("out of bounds for axis 0"))
+        assert '`pip install "numpy<2"`' in removed_arguments.way_out(raised.value)
+    assert not removed_arguments.way_out(OverflowError("math range error"))
+    assert not removed_arguments.way_out(ValueError("out of bounds for axis 0"))
 
 
 def test_yaml_loads_without_a_loader() -> None:

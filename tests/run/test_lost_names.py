@@ -26,10 +26,10 @@ from launching import as_own_file, launch_fork
 from hookbridge.cli import main
 from hookbridge.old_programs.names import removed_in_libraries
 from hookbridge.old_programs.run.given_back import (
-    lost_methods,
-    lost_names,
-    lost_pictures,
     old_libraries,
+    removed_methods,
+    removed_names,
+    removed_pictures,
 )
 from hookbridge.old_programs.scanning.scan import scan
 
@@ -66,7 +66,7 @@ def test_modules_that_a_library_lost_come_back(
         for name in [n for n in sys.modules if n.startswith(("scipy", "sklearn"))]:
             del sys.modules[name]
     assert names["split"] == 1 and names["found"] == 2 and names["is_same"]
-    assert names["imsave"] is lost_pictures.imsave
+    assert names["imsave"] is removed_pictures.imsave
     assert names["args"] == ["a", "b"] and names["asked"] is float
     assert names["numbers"] == (float, -np.inf, np.float32, True)
 
@@ -107,7 +107,7 @@ def test_others_keep_their_libraries() -> None:
     assert program["before"][0] is not np.array and not any(program["asked"])
     assert [dict(vars(owner)) for owner in owners] == before
     new = set(sys.modules) - modules
-    assert not any(type(sys.modules[name]) is lost_names.LostModule for name in new)
+    assert not any(type(sys.modules[name]) is removed_names.LostModule for name in new)
 
 
 def test_a_file_of_an_old_library_gets_what_it_lacks(tmp_path: Path) -> None:
@@ -139,26 +139,26 @@ def test_pictures_are_read_written_and_scaled(tmp_path: Path) -> None:
     pytest.importorskip("PIL")
     picture = np.arange(48, dtype=np.uint8).reshape(4, 4, 3) * 5
     file = tmp_path / "picture.png"
-    lost_pictures.imsave(str(file), picture)
-    assert (lost_pictures.imread(str(file)) == picture).all()
-    assert lost_pictures.imread(str(file), flatten=True).shape == (4, 4)
-    assert lost_pictures.imresize(picture, (2, 8)).shape == (2, 8, 3)
-    assert lost_pictures.imresize(picture, 50).shape == (2, 2, 3)
-    assert lost_pictures.imresize(picture, 2.0).shape == (8, 8, 3)
-    lost_pictures.imsave(str(file), np.linspace(-1.0, 1.0, 4).reshape(2, 2))
-    assert lost_pictures.imread(str(file)).tolist() == [[0, 85], [170, 255]]
+    removed_pictures.imsave(str(file), picture)
+    assert (removed_pictures.imread(str(file)) == picture).all()
+    assert removed_pictures.imread(str(file), flatten=True).shape == (4, 4)
+    assert removed_pictures.imresize(picture, (2, 8)).shape == (2, 8, 3)
+    assert removed_pictures.imresize(picture, 50).shape == (2, 2, 3)
+    assert removed_pictures.imresize(picture, 2.0).shape == (8, 8, 3)
+    removed_pictures.imsave(str(file), np.linspace(-1.0, 1.0, 4).reshape(2, 2))
+    assert removed_pictures.imread(str(file)).tolist() == [[0, 85], [170, 255]]
 
 
 def test_arrays_become_pictures_of_the_bytes_that_scipy_made() -> None:
     """The numbers are those of SciPy 1.1."""
     pytest.importorskip("PIL")
     values = np.array([[-1.0, 0.0], [1.0, 3.0]])
-    picture = lost_pictures.toimage(values, cmin=-1.0, cmax=1.0)
+    picture = removed_pictures.toimage(values, cmin=-1.0, cmax=1.0)
     assert (picture.mode, np.asarray(picture).tolist()) == ("L", [[0, 128], [255, 255]])
     channels_first = np.zeros((3, 2, 5), np.uint8)
-    assert lost_pictures.toimage(channels_first).size == (5, 2)
-    assert lost_pictures.toimage(channels_first, mode="L").mode == "L"
-    scaled = lost_pictures.bytescale(values, high=10, low=2)
+    assert removed_pictures.toimage(channels_first).size == (5, 2)
+    assert removed_pictures.toimage(channels_first, mode="L").mode == "L"
+    scaled = removed_pictures.bytescale(values, high=10, low=2)
     assert scaled.tolist() == [[2, 4], [6, 10]]
 
 
@@ -294,12 +294,12 @@ def test_the_pixels_and_the_title_of_a_canvas_come_back() -> None:
         def buffer_rgba(self) -> np.ndarray[Any, Any]:
             return np.arange(8, dtype=np.uint8).reshape(1, 2, 4)
 
-    assert lost_pictures.tostring_rgb(Canvas()) == bytes([0, 1, 2, 4, 5, 6])
+    assert removed_pictures.tostring_rgb(Canvas()) == bytes([0, 1, 2, 4, 5, 6])
     said: list[str] = []
     window = types.SimpleNamespace(set_window_title=said.append)
     for manager in (None, window):
         canvas = types.SimpleNamespace(manager=manager)
-        lost_pictures.set_window_title(canvas, "a")
+        removed_pictures.set_window_title(canvas, "a")
     assert said == ["a"]
 
 
@@ -370,7 +370,7 @@ def test_the_table_says_what_stands_for_each_name() -> None:
         below = [
             n for n in removed_in_libraries.removed_names() if n.startswith(f"{name}.")
         ]
-        ours = name in lost_names._OURS or name in lost_methods.OURS
+        ours = name in removed_names._OURS or name in removed_methods.OURS
         given = ours or bool(below)
         assert row.is_given_back is (given and not row.replacement), name
 

@@ -12,7 +12,7 @@ from hookbridge.old_programs.names.private_names import FILES
 from hookbridge.old_programs.names.resolution import resolve
 from hookbridge.old_programs.names.syntax import is_below
 from hookbridge.old_programs.names.target import NEWEST, Target, table
-from hookbridge.old_programs.reading import keras_signs
+from hookbridge.old_programs.reading import keras_signs, old_callbacks
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import (
     STATEMENTS,
@@ -113,6 +113,8 @@ class Evidence:
     keras_argument: Use | None = None  # an argument that has another name today
     slim: Use | None = None  # a name of tf.contrib that tf_slim has
     keras_choice: Use | None = None  # the program's own choice of its Keras
+    # What a callback reads of its `params` that TensorFlow has told until 2.1.
+    callback_params: Use | None = None
     # The names of TensorFlow that it assigns to.
     written: frozenset[str] = frozenset()
 
@@ -149,6 +151,10 @@ def _signs(
             leftover = name.startswith(_LEFTOVERS)
             yield "leftover" if leftover else "old", name, node.lineno
     yield from _needing_v1(nodes, names)
+    for node, name in old_callbacks.reads(nodes):
+        if name != f"self.{old_callbacks.DATA}":
+            yield "callback_params", name, node.lineno
+            yield "keras2", name, node.lineno
     yield from _examine_nodes(nodes, names, target)
 
 

@@ -9,7 +9,7 @@ import types
 from collections.abc import Iterator
 
 from hookbridge import contrib
-from hookbridge.old_programs.run.given_back import lost_arguments
+from hookbridge.old_programs.run.given_back import removed_arguments
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _CONTRIB = os.path.dirname(os.path.abspath(contrib.__file__))
@@ -32,7 +32,7 @@ def of_program_only(folders: tuple[str, ...] = ()) -> Iterator[None]:
         sys.last_type, sys.last_value = type(e), e
         sys.last_traceback = e.__traceback__
         sys.excepthook(type(e), e, e.__traceback__)
-        if way_out := lost_arguments.way_out(e):
+        if way_out := removed_arguments.way_out(e):
             print(f"hookbridge run: {way_out}", file=sys.stderr)
         sys.excepthook = lambda *error: None
         raise

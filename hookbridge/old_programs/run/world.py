@@ -98,6 +98,7 @@ def enter(world: World) -> None:
 
     from hookbridge import estimator
     from hookbridge.old_programs.run.given_back import (
+        callback_params,
         keras_constructors,
         old_meanings,
         validation_data,
@@ -117,6 +118,9 @@ def enter(world: World) -> None:
     is_old_keras = world.meaning.is_of_v1 and world.meaning.keras2 is not None
     if is_old_keras and world.keras2 is not False and keras2_is_installed():
         validation_data.bring_back()
+    tells_params = world.meaning.callback_params is not None and not world.v1
+    if tells_params and world.keras2 is not False and keras2_is_installed():
+        callback_params.bring_back()
     if has_estimator(world):
         estimator.install()
 

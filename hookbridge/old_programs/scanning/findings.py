@@ -86,7 +86,17 @@ def finding_at(
     details: dict[str, Any] | None = None,
     first: int = 1,
 ) -> Finding:
-    """Return a finding at a node, or in the line `first` for what has no place."""
+    """Return a finding at a node, or in the line `first` for what has no place.
+
+    Args:
+      module: the file.
+      node: what was found; None for what is in no node.
+      code: a key of `CODES`.
+      name: what was found, as a dotted name.
+      way_out: what to write or do.
+      details: see `Finding`.
+      first: the line, where there is no node.
+    """
     at: int = getattr(node, "lineno", first)
     cell, line = module.place(at)
     return Finding(

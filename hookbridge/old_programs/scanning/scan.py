@@ -14,6 +14,7 @@ from hookbridge.old_programs.names.removed_in_libraries import (
 )
 from hookbridge.old_programs.names.resolution import is_of_no_version, resolve
 from hookbridge.old_programs.names.target import NEWEST, Target
+from hookbridge.old_programs.reading import old_callbacks
 from hookbridge.old_programs.reading.evidence import Use
 from hookbridge.old_programs.reading.import_statements import as_v1, imports, loaded
 from hookbridge.old_programs.reading.keras_signs import new_keys
@@ -36,6 +37,7 @@ _KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
 _V1_IMPORT = "`import tensorflow.compat.v1 as tf`"
 _PIN_WAY = "a comment"
 UNUSED_WAY = "the program without this import"
+_CALLBACK_WAY = "an argument of the callback's constructor"
 _V1_WAY = "`tf.compat.v1.disable_v2_behavior()` first thing in the program"
 
 
@@ -87,9 +89,21 @@ def findings_of(module: Module, place: Place, target: Target) -> list[Finding]:
             way = name.replace("accuracy", "acc")
             log = finding_at(module, None, "KERAS_LOG", name, f"`{way}`", first=line)
             findings.append(log)
+    findings += _old_callbacks(module, place)
     for use, name in python2_uses(module):
         findings.append(finding_at(module, use, "PYTHON_2", name, FROM_PYTHON_2))
     return sorted(findings, key=lambda f: (f.cell, f.line, f.column))
+
+
+def _old_callbacks(module: Module, place: Place) -> Iterator[Finding]:
+    """Find what its callbacks read that the program's Keras has set on them."""
+    if place.meaning.keras is None:
+        return
+    for node, name in old_callbacks.reads(module.nodes):
+        # `fit` of a program of TensorFlow 1 still fills `params`.
+        is_data = name == f"self.{old_callbacks.DATA}"
+        if is_data is place.meaning.is_of_v1:
+            yield finding_at(module, node, "OLD_CALLBACK", name, _CALLBACK_WAY)
 
 
 def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:

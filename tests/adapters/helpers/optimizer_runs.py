@@ -37,6 +37,8 @@ def all_cases(keras: Any) -> list[str]:
     names = _names(keras.optimizers)
     if hasattr(keras.optimizers, "legacy") and _is_keras2(keras):
         names += [f"legacy.{name}" for name in _names(keras.optimizers.legacy)]
+    if _is_keras2(keras):  # which wraps those of TensorFlow 1
+        names += [f"v1.{n}" for n in dir(train) if _is_of_v1(n)]
     return [f"{w}:{n}" for n in names for w in WAYS if _exists(keras, w, n)]
 
 
@@ -45,13 +47,19 @@ def _names(module: Any) -> list[str]:
     return [n for n in names if n[0].isupper() and n not in _OTHERS]
 
 
+def _is_of_v1(name: str) -> bool:
+    """Whether it is an optimizer of TensorFlow 1 for one process and dense weights."""
+    of_others = ("SyncReplicasOptimizer", "AdagradDAOptimizer")
+    return name.endswith("Optimizer") and name not in ("Optimizer", *of_others)
+
+
 def _is_keras2(keras: Any) -> bool:
     return str(keras.__version__).startswith("2")
 
 
 def _exists(keras: Any, way: str, name: str) -> bool:
     """Whether the optimizer can be had in that way."""
-    if name == "MultiOptimizer":
+    if name == "MultiOptimizer" or name.startswith("v1."):
         return way == "plain"
     if way == "accumulated":
         return not _is_keras2(keras)
@@ -77,6 +85,9 @@ def optimizer(keras: Any, case: str, rate: Any = None) -> Any:
         adam, sgd = keras.optimizers.Adam(rate), keras.optimizers.SGD(rate, 0.9)
         optimizers = keras.optimizers.OptimizerMap(adam, {".*bias": sgd})
         return keras.optimizers.MultiOptimizer(optimizers)
+    if name.startswith("v1."):
+        options = {"momentum": 0.9} if "Momentum" in name else {}
+        return getattr(train, name.removeprefix("v1."))(rate, **options)
     module = keras.optimizers
     if name.startswith("legacy."):
         module, name = keras.optimizers.legacy, name.partition(".")[2]

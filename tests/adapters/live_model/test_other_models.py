@@ -58,7 +58,7 @@ def test_an_optimizer_is_not_saved_alone(keras: Any) -> None:
         tf.train.Checkpoint(optimizer=self.model.optimizer)
 
     callback = type("Alone", (keras.callbacks.Callback,), {"on_train_begin": hold})()
-    with pytest.raises(hb.errors.LiveModelError, match="to be saved alone"):
+    with pytest.raises(hb.errors.LiveModelError, match="optimizer` alone"):
         in_small_session(callback, steps=1)
 
 

@@ -1,8 +1,9 @@
 """What was removed, and a program that is run finds again.
 
 Reading order: `asking` (what is written into a file of the program), `reading` (what
-answers), `lost_names` (of modules), `lost_methods` (of classes), `lost_arguments`,
-`lost_randomness` (of `random`), `lost_pictures`, `old_libraries` (which other files
-ask); then what is changed for the whole process: `keras_constructors`,
-`validation_data` (of callbacks), and `old_meanings` (what calls of TensorFlow meant).
+answers), `removed_names` (of modules), `removed_methods` (of classes),
+`removed_arguments`, `removed_randomness` (of `random`), `removed_pictures`,
+`old_libraries` (which other files ask); then what is changed for the whole process:
+`keras_constructors`, `validation_data` and `callback_params` (of callbacks), and
+`old_meanings` (what calls of TensorFlow meant).
 """

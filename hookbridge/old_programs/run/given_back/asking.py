@@ -18,10 +18,10 @@ from hookbridge.old_programs.names import removed_in_libraries
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.run.given_back import (
-    lost_arguments,
-    lost_methods,
-    lost_names,
-    lost_randomness,
+    removed_arguments,
+    removed_methods,
+    removed_names,
+    removed_randomness,
 )
 
 HELPER = "__hookbridge_given__"
@@ -37,7 +37,7 @@ def _of_modules() -> frozenset[str]:
 @functools.cache
 def _of_objects() -> frozenset[str]:
     """Return the names of methods that classes no longer have, or that take more."""
-    return lost_methods.names() | lost_randomness.MAKERS.keys()
+    return removed_methods.names() | removed_randomness.MAKERS.keys()
 
 
 @functools.cache
@@ -188,7 +188,7 @@ class _AskingByName(_Asking):
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """Ask for a removed name of a module."""
         full = self._names.canonical(node)
-        if full not in lost_names.names() or not isinstance(node.ctx, ast.Load):
+        if full not in removed_names.names() or not isinstance(node.ctx, ast.Load):
             return self.generic_visit(node)
         return self._call(node, "of", node.value, ast.Constant(node.attr))
 
@@ -204,16 +204,18 @@ def _is_removed(dotted: str) -> bool:
 
 @functools.cache
 def _modules() -> frozenset[str]:
-    below = (n for n in lost_names.modules() if "." in n)
+    below = (n for n in removed_names.modules() if "." in n)
     rows = removed_in_libraries.removed_names()
     alone = (n for n, row in rows.items() if "." not in n and row.library == "Python")
-    return frozenset({*below, *alone} & {*lost_names.modules(), *lost_names.names()})
+    return frozenset(
+        {*below, *alone} & {*removed_names.modules(), *removed_names.names()}
+    )
 
 
 @functools.cache
 def _imported() -> frozenset[str]:
-    names: set[str] = {*lost_names.names(), *lost_names.modules()}
-    return frozenset(names | lost_arguments.makers().keys())
+    names: set[str] = {*removed_names.names(), *removed_names.modules()}
+    return frozenset(names | removed_arguments.makers().keys())
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from hookbridge.old_programs.reading.evidence import TENSORFLOW
 from hookbridge.old_programs.reading.libraries import package_of
 from hookbridge.old_programs.reading.modules import Unread, read_module
 from hookbridge.old_programs.run.given_back import asking
-from hookbridge.old_programs.run.given_back import lost_names as given_names
+from hookbridge.old_programs.run.given_back import removed_names as given_names
 
 # Those that look after themselves.
 _OTHERS = frozenset({*TENSORFLOW, "hookbridge", *roots()})

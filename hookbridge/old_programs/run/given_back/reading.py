@@ -16,12 +16,12 @@ from typing import Any
 from hookbridge.ground.patching import MISSING
 from hookbridge.old_programs.names import removed_in_libraries
 from hookbridge.old_programs.run.given_back import (
-    lost_arguments,
-    lost_methods,
-    lost_names,
-    lost_randomness,
+    removed_arguments,
+    removed_methods,
+    removed_names,
+    removed_randomness,
 )
-from hookbridge.old_programs.run.given_back.lost_arguments import not_converted
+from hookbridge.old_programs.run.given_back.removed_arguments import not_converted
 
 
 class Reader:
@@ -40,8 +40,8 @@ class Reader:
         if isinstance(owner, types.ModuleType):
             return self._of_module(owner, name)
         if self._takes_more and isinstance(owner, random.Random):
-            return lost_randomness.of_generator(owner, name)
-        return lost_methods.method(owner, name)
+            return removed_randomness.of_generator(owner, name)
+        return removed_methods.method(owner, name)
 
     @not_converted
     def module(self, dotted: str) -> Any:
@@ -50,7 +50,7 @@ class Reader:
             return importlib.import_module(dotted)
         except ModuleNotFoundError as e:
             is_lost = f"{dotted}.".startswith(f"{e.name}.") and _was_there(dotted)
-            given_back = lost_names.module_or_value(dotted) if is_lost else MISSING
+            given_back = removed_names.module_or_value(dotted) if is_lost else MISSING
             if given_back is MISSING:
                 raise
             return given_back
@@ -85,7 +85,7 @@ class Reader:
         for name in names:
             space[name] = getattr(module, name)
         for name in free:
-            is_lost = name not in names and f"{dotted}.{name}" in lost_names.names()
+            is_lost = name not in names and f"{dotted}.{name}" in removed_names.names()
             if name in names or (is_lost and not hasattr(builtins, name)):
                 space[name] = self.of(module, name)
 
@@ -94,16 +94,16 @@ class Reader:
         full = f"{module.__name__}.{name}"
         # Not `hasattr`: NumPy warns of some of these names.
         if name not in vars(module):
-            if full in lost_names.names():
-                value = lost_names.value(full)
+            if full in removed_names.names():
+                value = removed_names.value(full)
                 if value is not MISSING:
                     return value
-            elif full in lost_names.modules():
+            elif full in removed_names.modules():
                 return self._module_below(module, name)
         value = getattr(module, name)
-        is_changed = self._takes_more and full in lost_arguments.makers()
+        is_changed = self._takes_more and full in removed_arguments.makers()
         if is_changed and inspect.isroutine(value):
-            return lost_arguments.taking_more(full, value)
+            return removed_arguments.taking_more(full, value)
         return value
 
     def _module_below(self, module: types.ModuleType, name: str) -> Any:
@@ -114,7 +114,7 @@ class Reader:
             full = f"{module.__name__}.{name}"
             if importlib.util.find_spec(full) is not None:
                 raise  # the file has not imported it
-            return lost_names.module(full)
+            return removed_names.module(full)
 
 
 def _was_there(dotted: str) -> bool:

@@ -19,7 +19,7 @@ from hookbridge.contrib.private_modules import KERAS, keras2_package
 from hookbridge.ground.extras import is_installed
 from hookbridge.ground.patching import MISSING
 from hookbridge.old_programs.names.removed_in_libraries import removed_names
-from hookbridge.old_programs.run.given_back import lost_pictures
+from hookbridge.old_programs.run.given_back import removed_pictures
 
 
 class ArgSpec(NamedTuple):
@@ -130,17 +130,17 @@ _OURS: dict[str, Any] = {
     "numpy.asscalar": asscalar,
     "numpy.cast": Cast(),
     "numpy.sctypes": sctypes,  # what it returns, since it needs NumPy
-    "PIL.ImageDraw.ImageDraw.textsize": lost_pictures.textsize,
-    "PIL.ImageFont.FreeTypeFont.getsize": lost_pictures.getsize,
-    "PIL.ImageFont.ImageFont.getsize": lost_pictures.getsize,
-    f"{_CANVAS}.set_window_title": lost_pictures.set_window_title,
-    f"{_CANVAS}.tostring_rgb": lost_pictures.tostring_rgb,
-    "scipy.misc.bytescale": lost_pictures.bytescale,
-    "scipy.misc.imread": lost_pictures.imread,
-    "scipy.misc.imresize": lost_pictures.imresize,
-    "scipy.misc.imsave": lost_pictures.imsave,
-    "scipy.misc.toimage": lost_pictures.toimage,
-    "scipy.ndimage.imread": lost_pictures.imread,
+    "PIL.ImageDraw.ImageDraw.textsize": removed_pictures.textsize,
+    "PIL.ImageFont.FreeTypeFont.getsize": removed_pictures.getsize,
+    "PIL.ImageFont.ImageFont.getsize": removed_pictures.getsize,
+    f"{_CANVAS}.set_window_title": removed_pictures.set_window_title,
+    f"{_CANVAS}.tostring_rgb": removed_pictures.tostring_rgb,
+    "scipy.misc.bytescale": removed_pictures.bytescale,
+    "scipy.misc.imread": removed_pictures.imread,
+    "scipy.misc.imresize": removed_pictures.imresize,
+    "scipy.misc.imsave": removed_pictures.imsave,
+    "scipy.misc.toimage": removed_pictures.toimage,
+    "scipy.ndimage.imread": removed_pictures.imread,
     "html.parser.HTMLParser.unescape": unescape,
     "imp.load_source": load_source,
     "keras.models.Sequential.predict_classes": predict_classes,

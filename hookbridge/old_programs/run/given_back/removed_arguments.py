@@ -14,7 +14,7 @@ import numpy as np
 from hookbridge.ground.patching import assign
 from hookbridge.old_programs.names import old_values
 from hookbridge.old_programs.names.renamed_arguments import OF_FUNCTIONS
-from hookbridge.old_programs.run.given_back import lost_randomness
+from hookbridge.old_programs.run.given_back import removed_randomness
 
 _Function: TypeAlias = Callable[..., Any]
 _Any = TypeVar("_Any", bound=Callable[..., Any])
@@ -73,7 +73,7 @@ def makers() -> dict[str, _Maker]:
         by_function |= dict.fromkeys(names, make)
     for name, today in old_values.LOADING.items():
         by_function[name] = functools.partial(_loading, today=today)
-    for name, make in lost_randomness.MAKERS.items():
+    for name, make in removed_randomness.MAKERS.items():
         by_function[f"random.{name}"] = make
     for name, removed in OF_FUNCTIONS.items():
         renaming = functools.partial(_renaming, removed=removed)

@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from hookbridge.old_programs.names import removed_in_libraries
-from hookbridge.old_programs.run.given_back import lost_names
+from hookbridge.old_programs.run.given_back import removed_names
 
 
 def _tostring(self: Any, *order: Any, **named: Any) -> bytes:
@@ -110,10 +110,10 @@ def method(owner: Any, name: str) -> Any:
 def _ours(kind: type, name: str) -> Callable[..., Any] | None:
     """Return what does the same as a removed method of a type or of its bases."""
     for above in _by_name().get(name, ()):
-        owner = _imported(lost_names.name_today(above))
+        owner = _imported(removed_names.name_today(above))
         if isinstance(owner, type) and issubclass(kind, owner):
             full = f"{above}.{name}"
-            return OURS.get(full) or lost_names.method(full)
+            return OURS.get(full) or removed_names.method(full)
     return None
 
 
