@@ -127,6 +127,13 @@ def own_evaluation(data: Any) -> None:
         loop.evaluate(lambda batch: batch, data)
 
 
+def restored_unbuilt(folder: Path) -> None:
+    with hb.recording(folder / "run", {"w": [0.0]}) as recording:
+        recording.step(loss=1.0, weights={"w": [1.0]})
+    unbuilt = keras2().Sequential([keras2().layers.Dense(1)])
+    hb.replay(folder / "run").restore(unbuilt)
+
+
 def saver_hook(**options: Any) -> Callable[[Path], Any]:
     return lambda folder: hb.checkpoints.BackgroundSaverHook(
         str(folder), save_steps=1, **options
@@ -193,6 +200,7 @@ CALLS: dict[str, Callable[[Path], Any]] = {
     r"weights in which 'w' is of shape \[1\]; it was": recording_step(
         weights={"w": [0.0]}
     ),
+    "is not built, so it has no weights yet. Call it": restored_unbuilt,
     "checkpoint_basename='a/b'; expected a name without a folder": saver_hook(
         checkpoint_basename="a/b"
     ),

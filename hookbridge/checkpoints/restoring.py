@@ -75,7 +75,7 @@ def restore(
     release_all()
     path = _prefix(checkpoint)
     rewriting.undo(os.path.dirname(path) or ".")
-    _check_built(model)
+    check_built(model)
     optimizers.build(model)
     reader = _reader(path)
     shapes = reader.get_variable_to_shape_map()
@@ -101,7 +101,7 @@ def restore(
     return report
 
 
-def _check_built(model: KerasModel) -> None:
+def check_built(model: KerasModel) -> None:
     """Refuse a model without weights."""
     if not hasattr(model, "built"):
         raise errors.InvalidArgumentError(

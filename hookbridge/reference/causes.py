@@ -69,17 +69,24 @@ def _with_decay(pairing: Pairing, l2: Cause) -> Cause:
 
 def _forward(pairing: Pairing, first: Measure) -> Iterator[Cause]:
     """Yield what may have made losses or gradients differ."""
-    yield from _left_out(pairing)
+    yield from _left_out(pairing, first)
     evidence = StepEvidence(pairing, first.step)
     yield from loss_causes(evidence)
     yield from gradient_causes(evidence)
     yield from variation_causes(evidence)
 
 
-def _left_out(pairing: Pairing) -> Iterator[Cause]:
+def _left_out(pairing: Pairing, first: Measure) -> Iterator[Cause]:
     """Yield weights and parts of the batch that one of the two does not have."""
-    for who, names in pairing.alone().items():
-        if names:
+    alone = pairing.alone()
+    recordings = {"reference": pairing.reference, "port": pairing.port}
+    for who, names in alone.items():
+        # Where both have some, they may belong together, which a note says.
+        if names and not all(alone.values()):
+            initial = recordings[who].initial
+            # A bias of zeros adds nothing to the first step.
+            if first.step == 1 and not any(np.any(initial[name]) for name in names):
+                continue
             text = f"{', '.join(names)}: in the {who} alone, a layer or a bias"
             yield Cause("left out", text)
     if pairing.batch.pairs and pairing.batch.unmatched:
@@ -93,7 +100,7 @@ def _of_update(pairing: Pairing, first: Measure) -> DifferenceCauses:
     facts += _facts_of_update(pairing, first)
     if facts:
         return DifferenceCauses(ranked(facts))
-    unknown = list(_not_recorded(pairing, first))
+    unknown = [*_not_recorded(pairing, first), *_of_rows(pairing, first)]
     rules = rules_of(pairing, first.step)
     if rules is None:
         return DifferenceCauses(unknown)
@@ -121,7 +128,13 @@ def _facts_of_update(pairing: Pairing, first: Measure) -> Iterator[Cause]:
         if not move and any(moves):
             text = f"`{first.name}` does not move in the {who}: frozen, or left out"
             yield Cause("frozen", text)
-    if any(n in line.get("of_rows", ()) for line, n in zip(lines, names, strict=True)):
+
+
+def _of_rows(pairing: Pairing, first: Measure) -> Iterator[Cause]:
+    """Yield that Keras 3's `fit` squares each gradient of a row that occurs twice."""
+    line = pairing.reference.steps[first.step - 1].line
+    is_of_keras = pairing.port.header.get("host") == "fit"
+    if is_of_keras and first.name in line.get("of_rows", ()):
         yield Cause(
             "rows",
             "rows that a batch has twice: TensorFlow 1 and Keras 2 add up their "

@@ -91,7 +91,7 @@ def _momentum(moved: dict[str, _Moved]) -> Iterator[Cause]:
         "large in the port"
     )
     swapped = factor / (1 + factor)
-    if factor > 1 and is_near(swapped, round(swapped, 3)):
+    if factor > 1 and is_near(swapped, round(swapped, 3), 1e-4):
         text += (
             f", as {swapped:.3g} for {1 - swapped:.3g}: PyTorch's momentum is 1 less "
             "TensorFlow's"

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from hookbridge.reference.cause import Cause, explained, is_near, ranked
+from hookbridge.reference.cause import LEAST, Cause, explained, is_near, ranked
 from hookbridge.reference.courses import Updates, updates_of
 from hookbridge.reference.differences import Pairing
+from hookbridge.reference.recorded_clipping import AS_RECORDED, clippings_of
 from hookbridge.reference.update_rules import Course, Rule, declared
 
 # How well a rule has to predict the reference's own moves.
@@ -26,8 +27,8 @@ Make = Callable[[float], Rule]
 class UpdateRules:
     """The reference's rule, and what the port's moves differ by from it."""
 
-    def __init__(self, updates: Updates, rule: Rule) -> None:
-        self.updates, self.rule = updates, rule
+    def __init__(self, updates: Updates, rule: Rule, *, of_rows: bool) -> None:
+        self.updates, self.rule, self.of_rows = updates, rule, of_rows
         self.predicted: Any = rule.moves(updates.port)
 
     def explained(self, rule: Rule) -> float:
@@ -81,16 +82,22 @@ def rules_of(pairing: Pairing, until: int) -> UpdateRules | None:
         for name, value in pairing.reference.initial.items()
         if kinds[name]["kind"] == "other" and name.rpartition("/")[0] in kinds
     }
-    clipped = _clipping_of_reference(updates, pairing)
-    rules = [
-        replace(rule, clip=clip, limit=limit)
-        for rule in declared(optimizers[0], slots)
-        for clip, limit in clipped
-    ]
-    off = [_off(rule, updates) for rule in rules]
-    if not off or min(off) > _FITS:
-        return None
-    return UpdateRules(updates, rules[int(np.argmin(off))])
+    # What clips in a known way comes before what the recorded norms tell alone.
+    clippings = clippings_of(pairing, updates.steps)
+    for choice in (
+        [c for c in clippings if c.clip != AS_RECORDED],
+        [c for c in clippings if c.clip == AS_RECORDED],
+    ):
+        rules = [
+            replace(rule, clip=clip, limit=limit)
+            for rule in declared(optimizers[0], slots)
+            for clip, limit in choice
+        ]
+        off = [_off(rule, updates) for rule in rules]
+        if off and min(off) <= _FITS:
+            of_rows = bool(pairing.reference.steps[0].line.get("of_rows"))
+            return UpdateRules(updates, rules[int(np.argmin(off))], of_rows=of_rows)
+    return None
 
 
 def _off(rule: Rule, updates: Updates) -> float:
@@ -103,43 +110,23 @@ def _off(rule: Rule, updates: Updates) -> float:
     return float(np.sqrt(((moves / updates.sizes)[:, updates.clear] ** 2).mean()))
 
 
-def _clipping_of_reference(
-    updates: Updates, pairing: Pairing
-) -> list[tuple[Any, float]]:
-    """Return how the reference may clip, by gradients before and after."""
-    limits: list[tuple[Any, float]] = [("", 0.0)]
-    for step in pairing.reference.steps[: updates.steps]:
-        raw, applied = (step.line[k] for k in ("gradient_norms", "applied_norms"))
-        names = [n for n in applied if n in raw and math.isfinite(raw[n])]
-        if any(not is_near(raw[n], applied[n], 1e-5) for n in names):
-            whole = math.hypot(*(applied[n] for n in names))
-            largest = float(np.abs(step_largest(updates)))
-            limits += [
-                ("global norm", whole),
-                ("norm", max(applied[n] for n in names)),
-                *(("value", largest * part) for part in np.geomspace(1e-3, 1, 200)),
-            ]
-            break
-    return limits
-
-
-def step_largest(updates: Updates) -> float:
-    """Return the largest element of the reference's gradients."""
-    return float(np.abs(updates.reference.gradients).max(initial=0.0))
-
-
 def update_causes(rules: UpdateRules) -> Iterator[Cause]:
     """Yield the causes in the update rule, each with what it explains."""
     bases = [rules.rule]
     if rules.rule.kind in ("adam", "rmsprop"):
         # A port may have another mistake, and PyTorch's place of epsilon.
         bases.append(replace(rules.rule, epsilon_last=True))
+    if rules.rule.clip == AS_RECORDED and rules.rule.limit:
+        # A port adds up rows that a batch has twice before it takes a norm.
+        bases.append(replace(rules.rule, clip="norm"))
     for base in bases:
-        yield from _settings(rules, base)
         yield from _clipping(rules, base)
-        yield from _decays(rules, base)
-        yield from _rate(rules, base)
-    yield from _other_rules(rules)
+        # What explains all by itself needs no second mistake.
+        if base is rules.rule or rules.explained(base) < LEAST:
+            yield from _settings(rules, base)
+            yield from _decays(rules, base)
+            yield from _rate(rules, base)
+            yield from _other_rules(rules, base)
 
 
 def _settings(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
@@ -222,14 +209,12 @@ def _first_squares(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
 
 def _clipping(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
     """No clipping, another kind of it, or another limit."""
-    of_reference = f"the reference clips by {base.clip} {_number(base.limit)}"
+    of_reference = _of_reference(rules)
     if base.clip:
         part = rules.explained(replace(base, clip="", limit=0.0))
         yield Cause("clipping", f"the port does not clip; {of_reference}", part)
-    else:
-        of_reference = "the reference does not clip in these steps"
     largest = float(np.abs(rules.updates.port.gradients).max(initial=0.0))
-    whole = float(np.sqrt((rules.updates.port.norms**2).sum(1)).max())
+    whole = float(rules.updates.port.wholes.max())
     ends: dict[Any, float] = {
         "global norm": whole,
         "norm": float(rules.updates.port.norms.max()),
@@ -250,6 +235,21 @@ def _clipping(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
         # another epsilon, and less likely.
         same = base.clip and clip != base.clip and is_near(limit, base.limit, 0.01)
         yield Cause("clipping", text, part, 0 if same else 2)
+
+
+def _of_reference(rules: UpdateRules) -> str:
+    """Return in words how the reference clips."""
+    rule = rules.rule
+    if not rule.clip:
+        return "the reference does not clip in these steps"
+    if rule.clip != AS_RECORDED:
+        return f"the reference clips by {rule.clip} {_number(rule.limit)}"
+    if rules.of_rows:
+        return (
+            "in the norm by which the reference clips, a row that a batch has twice "
+            "counts twice, as in TensorFlow 1 for an embedding"
+        )
+    return "the reference makes gradients smaller in a way that is not known"
 
 
 def _decays(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
@@ -345,7 +345,7 @@ def _rate(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
         yield Cause("schedule", f"the port's schedule is one step {text}", part)
 
 
-def _other_rules(rules: UpdateRules) -> Iterator[Cause]:
+def _other_rules(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
     """Another optimizer."""
     optimizers = [
         ("Adam", Rule("adam", epsilon=1e-8)),
@@ -358,7 +358,7 @@ def _other_rules(rules: UpdateRules) -> Iterator[Cause]:
     ]
     for text, rule in optimizers:
         if rule.kind != rules.rule.kind:
-            part = rules.explained(rule)
+            part = rules.explained(replace(rule, clip=base.clip, limit=base.limit))
             yield Cause("optimizer", f"the port's optimizer is {text}", part)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hookbridge.reference.array_norms import norm, wide
 from hookbridge.reference.differences import Pairing
+from hookbridge.reference.measures import finite
+from hookbridge.reference.recorded_clipping import scales_of
 from hookbridge.reference.recording_files import RecordedStep, Recording
 from hookbridge.reference.update_rules import Course
 
@@ -125,7 +128,7 @@ def _course(
     pairs = pairing.variables.pairs
     keys = {name: pairs[name] if of_port else name for name in names}
     places: list[Any] = [recording.initial]
-    gradients, norms, rates = [], [], []
+    gradients, norms, wholes, rates, scales = [], [], [], [], []
     for number in range(count):
         step = recording.steps[number]
         source = step if own else pairing.reference.steps[number]
@@ -133,8 +136,10 @@ def _course(
         parts = {n: arrays[keys[n] if own else n] for n in names}
         gradients.append(_vector(parts, chosen))
         norms.append([norm(value) for value in parts.values()])
+        wholes.append(math.hypot(*map(finite, source.line["gradient_norms"].values())))
         places.append(step.arrays("variables"))
         rates.append(_rate(step, pairing.reference.steps[number]))
+        scales.append(scales_of(pairing.reference.steps[number], names))
     weights = np.stack(
         [_vector({n: values[keys[n]] for n in names}, chosen) for values in places]
     )
@@ -147,6 +152,8 @@ def _course(
         np.diff(weights, axis=0),
         np.array(rates),
         np.array(norms),
+        np.array(wholes),
+        np.array(scales),
         owner,
     )
 

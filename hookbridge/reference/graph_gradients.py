@@ -15,6 +15,8 @@ Parts = list[Any]
 _GRADIENTS = re.compile(r"(^|/)(gradients|gradient_tape)(_\d+)?/")
 # Ops by which optimizers without an op of their own change a variable.
 _CHANGES = re.compile(r"(Resource)?Scatter(Add|Sub)$|Assign(Sub|Add)?(VariableOp)?$")
+# Ops that make a whole gradient of one of rows, such as `tf.convert_to_tensor` does.
+_MAKES_WHOLE = ("UnsortedSegmentSum", "ScatterNd")
 
 
 def is_of_gradients(op: Any) -> bool:
@@ -87,6 +89,11 @@ def _rows_before_adding(op: Any) -> Parts:
     return []
 
 
+def _is_whole_of_rows(op: Any) -> bool:
+    """Return whether an op adds the rows of a gradient up to a whole one."""
+    return op.type in _MAKES_WHOLE and any(is_of_gradients(t.op) for t in op.inputs)
+
+
 def _gradient_behind(tensor: Any, default: Any) -> Any:
     """Return the gradient behind one that was clipped, decayed or scaled; or `default`.
 
@@ -95,7 +102,7 @@ def _gradient_behind(tensor: Any, default: Any) -> Any:
     todo, visited = [tensor], set()
     while todo:
         current = todo.pop(0)
-        if is_of_gradients(current.op):
+        if is_of_gradients(current.op) or _is_whole_of_rows(current.op):
             return current
         visited.add(current.name)
         inputs = [t for t in current.op.inputs if t.dtype == current.dtype]

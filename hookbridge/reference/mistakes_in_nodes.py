@@ -171,28 +171,73 @@ def _kernel_of(op: Any) -> tuple[int, int] | None:
     return None if None in shape[:2] else (int(shape[0]), int(shape[1]))
 
 
+_INFERENCE = (
+    "BatchNormalization does not train in the port: it takes the moving averages in "
+    "place of the batch's mean and variance"
+)
+
+
 def _moving_averages(copy: Any) -> Iterator[Variation]:
     """BatchNormalization that takes its moving averages in place of the batch's."""
-    by_shape: dict[str, dict[str, str]] = {}
-    for name in copy.weights:
-        scope, _, leaf = name.rpartition("/")
-        for kind in ("mean", "variance"):
-            if leaf in (f"moving_{kind}", f"moving_{kind[:3]}"):
-                by_shape.setdefault(scope, {})[kind] = name
+    by_shape = _averages_by_scope(copy)
+    fused = dict(_fused(copy, by_shape))
+    if fused:
+        yield Variation("mode", _INFERENCE, _fused_inference(fused, copy))
     moments = [op for op in copy.ops if op.name.endswith("moments/SquaredDifference")]
     pairs = [p for p in by_shape.values() if len(p) == 2]
     outputs = _moment_outputs(copy, moments)
     if len(pairs) == len(outputs) and pairs:
-        text = (
-            "BatchNormalization does not train in the port: it takes the moving "
-            "averages in place of the batch's mean and variance"
-        )
         replaced = [
             (outputs_of[kind], pair[kind])
             for pair, outputs_of in zip(pairs, outputs, strict=True)
             for kind in ("mean", "variance")
         ]
-        yield Variation("mode", text, _constants_for(replaced, copy))
+        yield Variation("mode", _INFERENCE, _constants_for(replaced, copy))
+
+
+def _averages_by_scope(copy: Any) -> dict[str, dict[str, str]]:
+    """Return the moving mean and variance of each scope, by their names."""
+    by_scope: dict[str, dict[str, str]] = {}
+    for name in copy.weights:
+        scope, _, leaf = name.rpartition("/")
+        for kind in ("mean", "variance"):
+            if leaf in (f"moving_{kind}", f"moving_{kind[:3]}"):
+                by_scope.setdefault(scope, {})[kind] = name
+    return by_scope
+
+
+def _fused(
+    copy: Any, averages: dict[str, dict[str, str]]
+) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the fused normalizations that train, and the averages of each."""
+    for op in copy.ops:
+        if op.type in _FUSED and "Grad" not in op.type and op.get_attr("is_training"):
+            scale, offset = (copy.reads.get(t.op.name, "") for t in op.inputs[1:3])
+            pair = averages.get((scale or offset).rpartition("/")[0], {})
+            if len(pair) == 2:
+                yield op.name, pair
+
+
+def _fused_inference(fused: dict[str, dict[str, str]], copy: Any) -> Edit:
+    """Return the edit that gives fused normalizations constant averages."""
+
+    def edit(definition: Any) -> None:
+        for node in list(definition.node):
+            forward = node.name
+            if node.op.startswith("FusedBatchNormGrad"):
+                forward = node.input[3].partition(":")[0]
+            if node.op in _FUSED and forward in fused:
+                node.attr["is_training"].b = False
+                for place, kind in ((3, "mean"), (4, "variance")):
+                    value = copy.weights[fused[forward][kind]]
+                    constant = definition.node.add()
+                    constant.op, constant.name = "Const", f"{node.name}/{kind}/constant"
+                    tensor = tf.make_tensor_proto(value)
+                    constant.attr["dtype"].type = tensor.dtype
+                    constant.attr["value"].tensor.CopyFrom(tensor)
+                    node.input[place] = constant.name
+
+    return edit
 
 
 def _moment_outputs(copy: Any, moments: list[Any]) -> list[dict[str, str]]:

@@ -6,15 +6,21 @@ Each function looks for what a mistake could be made of, and yields variations.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from hookbridge.reference.graph_gradients import is_of_gradients
 from hookbridge.reference.variation import Variation
 
 # Ops after which features have the same order.
 _SIMPLE = ("Identity", "Relu", "Reshape", "Tanh", "Elu", "LeakyRelu")
+# Ops between a cell's weights and the split into its gates.
+_BEFORE_A_SPLIT = (
+    *("MatMul", "BatchMatMulV2", "Add", "AddV2", "BiasAdd"),
+    *("Sigmoid", "Tanh", "Identity", "Enter", "Reshape"),
+)
 
 
 def value_variations(copy: Any) -> Iterator[Variation]:
@@ -85,57 +91,94 @@ def _products_after(op: Any) -> list[Any]:
 
 
 def _gates(copy: Any) -> Iterator[Variation]:
-    """Yield gates of a recurrent cell in another order, or another forget bias."""
-    for names in _cells(copy):
-        for order in itertools.permutations(range(4)):
-            # Two gates that are swapped, or three.
-            if 0 < sum(index != n for index, n in enumerate(order)) < 4:
-                yield _in_order(copy, names, order)
-        for bias in (n for n in names if copy.weights[n].ndim == 1):
-            for block, shift in itertools.product(range(4), (-1.0, 1.0)):
-                value = copy.weights[bias].copy()
-                np.split(value, 4)[block][:] += shift
-                text = f"the forget bias: {shift:+g} in block {block + 1} of `{bias}`"
-                yield Variation(
-                    "forget bias", f"{text} in the port", weights={bias: value}
-                )
+    """Yield gates of recurrent cells in another order, or another forget bias."""
+    for count in (4, 3, 2):
+        cells = list(_cells(copy, count))
+        together = [list(itertools.chain(*cells))] if len(cells) > 1 else []
+        for names in [*together, *cells]:
+            for order in itertools.permutations(range(count)):
+                # Two gates that are swapped, or three.
+                if 0 < sum(place != n for place, n in enumerate(order)) < 4:
+                    yield _in_order(copy, names, order)
+        if count == 4:
+            for names in cells:
+                yield from _forget_biases(copy, names)
+
+
+def _forget_biases(copy: Any, names: list[str]) -> Iterator[Variation]:
+    """Yield a cell with 1 more, or less, in one block of its bias."""
+    for bias in (n for n in names if copy.weights[n].ndim == 1):
+        for block, shift in itertools.product(range(4), (-1.0, 1.0)):
+            value = copy.weights[bias].copy()
+            np.split(value, 4)[block][:] += shift
+            text = f"the forget bias: {shift:+g} in block {block + 1} of `{bias}`"
+            yield Variation("forget bias", f"{text} in the port", weights={bias: value})
+
+
+# What is said of a cell with so many gates in one matrix.
+_ORDERS = {
+    2: "TensorFlow 1's GRU has reset, update",
+    3: "TensorFlow and PyTorch order the gates of a GRU differently",
+    4: (
+        "TensorFlow 1 has input, new, forget, output; PyTorch and Keras have input, "
+        "forget, new, output"
+    ),
+}
 
 
 def _in_order(copy: Any, names: list[str], order: tuple[int, ...]) -> Variation:
     """Return a cell whose gates the port takes in another order."""
     weights = {}
     for name in names:
-        blocks = np.split(copy.weights[name], 4, -1)
+        blocks = np.split(copy.weights[name], len(order), -1)
         weights[name] = np.concatenate([blocks[n] for n in order], -1)
     gates = ", ".join(str(n + 1) for n in order)
+    kernels = "`, `".join(n for n in names if copy.weights[n].ndim > 1)
     text = (
-        f"the gates of `{names[0]}` are taken in the order {gates} in the port: "
-        "TensorFlow 1 has input, new, forget, output; PyTorch and Keras have input, "
-        "forget, new, output"
+        f"the gates of `{kernels}` are taken in the order {gates} in the port: "
+        f"{_ORDERS[len(order)]}"
     )
     return Variation("gate order", text, weights=weights)
 
 
-def _cells(copy: Any) -> Iterator[list[str]]:
-    """Yield the weights of each cell with four gates: kernels and their bias."""
-    if not any(op.type in ("Split", "SplitV", "BlockLSTM") for op in copy.ops):
-        return
-    for names in _with_four_blocks(copy):
-        shapes = [copy.weights[n].shape for n in names]
-        units = shapes[0][-1] // 4
-        if any(len(s) == 2 and s[0] >= units for s in shapes):
-            yield names
+def _cells(copy: Any, count: int) -> Iterator[list[str]]:
+    """Yield the weights of each cell with so many gates: kernels and their bias.
 
-
-def _with_four_blocks(copy: Any) -> Iterable[list[str]]:
-    """Return the weights of a scope whose columns are four blocks, together."""
+    They are those whose product is split. Within a loop that is a function this is not
+    seen: then all that have four blocks of columns are tried.
+    """
+    used = {name for read, name in copy.reads.items() if _is_split(copy, read, count)}
+    if not used and count == 4 and any(_splits(op, 4) for op in copy.ops):
+        used = set(copy.reads.values())
     groups: dict[tuple[str, int], list[str]] = {}
     for name, value in copy.weights.items():
         columns = value.shape[-1] if value.ndim in (1, 2) else 0
-        if name in copy.reads.values() and columns > 4 and columns % 4 == 0:
+        if name in used and columns > count and columns % count == 0:
             scope = name.rpartition("/")[0]
             groups.setdefault((scope, columns), []).append(name)
-    return groups.values()
+    for names in groups.values():
+        if any(copy.weights[n].ndim == 2 for n in names):
+            yield names
+
+
+def _splits(op: Any, count: int) -> bool:
+    """Return whether an op splits a tensor into so many, or is an LSTM by itself."""
+    if op.type.startswith("BlockLSTM") or op.type == "LSTMBlockCell":
+        return count == 4
+    return op.type in ("Split", "SplitV") and len(op.outputs) == count
+
+
+def _is_split(copy: Any, read: str, count: int) -> bool:
+    """Return whether what is computed of a variable is split into so many."""
+    todo, steps = [op for op in copy.ops if op.name == read], 0
+    while todo and steps < 200:
+        op, steps = todo.pop(), steps + 1
+        if _splits(op, count):
+            return True
+        if op.name == read or op.type in _BEFORE_A_SPLIT:
+            users = (user for output in op.outputs for user in output.consumers())
+            todo += [user for user in users if not is_of_gradients(user)]
+    return False
 
 
 def _transposed(copy: Any) -> Iterator[Variation]:

@@ -120,7 +120,9 @@ class Replay:
                 return matching
         from hookbridge import checkpoints
         from hookbridge.adapters.keras_model import variables
+        from hookbridge.checkpoints.restoring import check_built
 
+        check_built(model)
         every = variables.model_variables(model)
         shapes = {
             v.name: variables.components(v.eager)[0].shape for v in every if v.is_weight

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 Kind = Literal["sgd", "adam", "adagrad", "rmsprop"]
-Clip = Literal["", "global norm", "norm", "value"]
+Clip = Literal["", "global norm", "norm", "value", "as recorded"]
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,8 @@ class Course:
 
     All variables are one vector: `owner` has the number of each element's variable.
     `norms` are those of whole gradients, `[step, variable]`, also where the vector has
-    only some of their elements.
+    only some of their elements, and `wholes` those of all gradients of a step together.
+    `scales` are by how much the reference made each smaller.
     """
 
     gradients: Any
@@ -26,6 +27,8 @@ class Course:
     moves: Any
     rates: Any
     norms: Any
+    wholes: Any
+    scales: Any
     owner: Any
 
 
@@ -84,13 +87,13 @@ def clipped(rule: Rule, course: Course) -> Any:
     """Return the gradients as the optimizer gets them."""
     if not rule.clip:
         return course.gradients
+    if rule.clip == "as recorded":
+        return course.gradients * course.scales[:, course.owner]
     if rule.clip == "value":
         return np.clip(course.gradients, -rule.limit, rule.limit)
     norms = course.norms
     if rule.clip == "global norm":
-        norms = np.broadcast_to(
-            np.sqrt((norms**2).sum(1, keepdims=True)), course.norms.shape
-        )
+        norms = np.broadcast_to(course.wholes[:, None], norms.shape)
     scale = rule.limit / np.maximum(norms, rule.limit)
     return course.gradients * scale[:, course.owner]
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from callback_recorder import callback_of
 from hook_fetching import Fetch, X, Y, run_loop, sequential
 
+import hookbridge as hb
 from hookbridge import errors
 
 BATCHES = len(X) // 8
@@ -84,6 +87,33 @@ def test_a_loop_in_a_thread(name: str, event: str, joined: bool, keras: Any) -> 
     callback = threaded(keras, event, BODIES[name], joined=joined)
     values = fitted(keras, weights, hook, callback)
     assert hook.steps == list(range(2 * BATCHES)) and hook.ended
+    for ours, theirs in zip(values, native, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-7)
+
+
+def test_a_sidecar_evaluator_in_a_thread(keras2: Any, tmp_path: Path) -> None:
+    """It evaluates checkpoints with a model and hooks of its own."""
+    weights, seen = sequential(keras2).get_weights(), Fetch("loss:0")
+
+    def evaluate(model: Any) -> None:
+        own = sequential(keras2)
+        checkpoint = tf.train.Checkpoint(model=own, optimizer=own.optimizer)
+        checkpoint.save(str(tmp_path / "ckpt"))
+        sidecar = keras2.utils.SidecarEvaluator(
+            own,
+            tf.data.Dataset.from_tensor_slices((X, Y)).batch(8),
+            str(tmp_path),
+            max_evaluations=1,
+            callbacks=hb.as_callbacks([seen]),
+        )
+        sidecar.start()
+
+    native = fitted(keras2, weights)
+    hook = Fetch("loss:0")
+    callback = threaded(keras2, "on_epoch_begin", evaluate, joined=False)
+    values = fitted(keras2, weights, hook, callback)
+    assert hook.steps == list(range(2 * BATCHES)) and hook.ended
+    assert len(seen.steps) == BATCHES and seen.ended
     for ours, theirs in zip(values, native, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-7)
 
