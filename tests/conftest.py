@@ -210,6 +210,13 @@ def keras3() -> Any:
     return importlib.import_module("keras")
 
 
+@pytest.fixture
+def working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, which is the working directory during the test."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 def _needs_tensorflow(items: list[pytest.Item]) -> bool:
     return not all(_of_module(item, "ONE_TENSORFLOW") for item in items)
 

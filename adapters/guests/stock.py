@@ -42,21 +42,16 @@ class StockCallback(NamedTuple):
     refused_in_keras2: Refusal | None = None
 
 
+_BACKUP = StockCallback(
+    "BackupAndRestore",
+    writes="backup_dir",
+    writes_folder=True,
+    is_for_chief=True,
+    is_backup=True,
+)
 _ROWS = (
-    StockCallback(
-        "BackupAndRestore",
-        writes="backup_dir",
-        writes_folder=True,
-        is_for_chief=True,
-        is_backup=True,
-    ),
-    StockCallback(
-        "BackupAndRestoreExperimental",
-        writes="backup_dir",
-        writes_folder=True,
-        is_for_chief=True,
-        is_backup=True,
-    ),
+    _BACKUP,
+    _BACKUP._replace(name="BackupAndRestoreExperimental"),
     StockCallback("BaseLogger", is_of_each_list=True, needs_metrics=True),
     StockCallback(
         "CSVLogger", writes="filename", makes_folder="never", is_for_chief=True

@@ -1,4 +1,4 @@
-"""The state of callbacks as files beside a checkpoint, for both loops.
+"""The state of callbacks as files next to a checkpoint, for both loops.
 
 Read `moments` (when it is written), `write_order` (by whom, in which order), `epochs`
 (where a run goes on), `restart_line` (what the log says of it), `parts` (the callbacks,

@@ -154,29 +154,23 @@ def seconds(name: str, value: Any) -> float:
     Raises:
       errors.InvalidArgumentError: it is something else.
     """
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not 0 <= value <= sys.float_info.max:
-        raise errors.InvalidArgumentError(
-            f"Received `{name}={shown(value)}`; expected a finite number of seconds "
-            "of at least 0."
-        )
-    return float(value)
+    return _finite(name, value, "a finite number of seconds of at least 0", True)
 
 
 def amount(name: str, value: Any) -> float:
-    """Return a finite number above 0.
+    """Return a finite number above 0, checked as `seconds` checks a duration."""
+    return _finite(name, value, "a finite number above 0", False)
 
-    Args:
-      name: the argument's name, for the message.
-      value: what was received.
 
-    Raises:
-      errors.InvalidArgumentError: it is something else.
-    """
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not 0 < value <= sys.float_info.max:
+def _finite(name: str, value: Any, expected: str, may_be_zero: bool) -> float:
+    """Return a finite number that is not negative; `expected` ends the message."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    is_zero = is_number and value == 0
+    if not (is_zero and may_be_zero) and not (
+        is_number and 0 < value <= sys.float_info.max
+    ):
         raise errors.InvalidArgumentError(
-            f"Received `{name}={shown(value)}`; expected a finite number above 0."
+            f"Received `{name}={shown(value)}`; expected {expected}."
         )
     return float(value)
 

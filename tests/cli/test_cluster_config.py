@@ -271,11 +271,9 @@ BAD_FLAGS = {
 
 def test_bad_files_and_flags(
     subtests: pytest.Subtests,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    working_folder: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     to_tfjob = "--config=config.yaml --to=tfjob --image=me/job:1"
     for text, flags, message in (
         *((text, to_tfjob, message) for text, message in BAD.items()),

@@ -78,19 +78,17 @@ FILES = {
 
 def test_bad_input_gets_one_line_and_exit_code_2(
     subtests: pytest.Subtests,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    working_folder: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     for name, text in FILES.items():
-        (tmp_path / name).write_text(text)
+        (working_folder / name).write_text(text)
     for words, message in BAD.items():
         with subtests.test(str(words)):
             assert main(words.split()) == 2, words
             assert message in one_line_of_error(capsys)
             # Refused before anything is written.
-            assert {p.name for p in tmp_path.iterdir()} - {
+            assert {p.name for p in working_folder.iterdir()} - {
                 "__pycache__"
             } == FILES.keys()
 

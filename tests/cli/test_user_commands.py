@@ -90,11 +90,9 @@ EXPLAINED: dict[str, tuple[int, list[str]]] = {
 
 def test_explain_a_definition_file_in_each_loop(
     subtests: pytest.Subtests,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    working_folder: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     Path("job.py").write_text(DEFINITION)
     for flags, (code, expected) in EXPLAINED.items():
         with subtests.test(str(flags)):

@@ -11,6 +11,8 @@ from fork_server import ForkServer
 from launching import IS_215, ON_NEWEST, PROGRAMS, launch, launch_fork
 from one_line import is_one_line
 
+from hookbridge.old_programs.reading.modules import Module, read_module
+
 TF1 = PROGRAMS / "tf1"
 
 
@@ -286,3 +288,45 @@ def test_tensorflow_that_is_there_before_is_refused(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "TensorFlow was imported before" in done.stderr
     assert is_one_line(done.stderr)
+
+
+OF_COMPAT_V1 = """\
+import tensorflow.compat.v1 as tf
+class ScanTest(tf.test.TestCase):
+    def test_gradient(self):
+        x = tf.placeholder(tf.float32, [])
+        with self.test_session() as session:
+            (gradient,) = session.run(tf.gradients(x * x, x), {x: 3.0})
+        self.assertEqual(gradient, 6.0)
+if __name__ == "__main__":
+    tf.test.main()
+"""
+
+
+def test_tests_that_use_a_session_get_one(
+    tmp_path: Path, bare_launcher: ForkServer
+) -> None:
+    """A test of `tensorflow.compat.v1` need not switch v1 behaviour on itself."""
+    (tmp_path / "scan_test.py").write_text(OF_COMPAT_V1)
+    ended = launch_fork(bare_launcher, "-m", "scan_test", cwd=tmp_path)
+    assert ended.returncode == 0 and "OK" in ended.stderr, ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "needs"),
+    [
+        ("with self.test_session() as s: s.run(x)", True),
+        ("with self.test_session(): x.eval()", False),
+        ("with self.cached_session() as s: s.run(x)", False),
+        ("x = tf.placeholder(tf.float32)", True),
+        ("with tf.Graph().as_default(): tf.placeholder(tf.float32)", False),
+    ],
+)
+def test_what_a_test_needs(body: str, needs: bool, tmp_path: Path) -> None:
+    (tmp_path / "a_test.py").write_text(
+        "import tensorflow.compat.v1 as tf\n"
+        f"class ATest(tf.test.TestCase):\n    def test_a(self):\n        {body}\n"
+    )
+    module = read_module(str(tmp_path / "a_test.py"))
+    assert isinstance(module, Module)
+    assert (module.evidence.needs_v1 is not None) is needs

@@ -220,12 +220,14 @@ def main(_):
         loss = tf.reduce_mean(tf.square(tf.matmul(x, w)))
         step = tf.train.get_or_create_global_step()
         train_op = tf.train.GradientDescentOptimizer(0.01).minimize(loss, step)
-    hooks = [tf.train.StopAtStepHook(last_step=30)]
-    is_chief = F.task_index == 0
-    with tf.train.MonitoredTrainingSession(
-            server.target, is_chief, hooks=hooks) as session:
+    is_chief, own = F.task_index == 0, 0
+    with tf.train.MonitoredTrainingSession(server.target, is_chief) as session:
         while not session.should_stop():
-            session.run(train_op, {x: [[1.0, 2.0]]})
+            _, count = session.run([train_op, step], {x: [[1.0, 2.0]]})
+            own += 1
+            # The chief ends after the worker has made a step too.
+            if is_chief and own >= 5 and count > own:
+                break
 
 tf.app.run()
 """

@@ -126,11 +126,9 @@ USAGE = [
 
 def test_usage(
     subtests: pytest.Subtests,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    working_folder: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     Path("rows.csv").write_text(ROWS)
     Path("empty.csv").touch()
     job = ["--model_def=job.py", "--loop=fit", "--model_dir=m"]
@@ -179,11 +177,9 @@ def test_towers_of_fit_in_a_cluster(
 
 def test_predictions_of_any_structure_are_counted(
     subtests: pytest.Subtests,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    working_folder: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     job = ["--model_def=job.py", "--model_dir=m"]
     Path("job.py").write_text(PREDICTIONS)
     assert main(["train", *job, "--train_steps=1", "--no_progress"]) == 0

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 
 from hookbridge.old_programs.names.private_names import FILES
 from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.syntax import is_below
+from hookbridge.old_programs.names.syntax import is_below, last_name
 from hookbridge.old_programs.names.target import NEWEST, Target, table
 from hookbridge.old_programs.reading import keras_signs, old_callbacks
 from hookbridge.old_programs.reading.bound_names import Names
@@ -241,15 +241,38 @@ def _needing_v1(nodes: Sequence[ast.AST], names: Names) -> Iterator[_Sign]:
         needs = not has_graph and (at_module_level or name in _ANYWHERE)
         if needs or name in _WITH_THREADS:
             yield "needs_v1", name, call.lineno
+    for session in () if has_graph else _sessions_of_tests(nodes):
+        yield "needs_v1", "self.test_session()", session.lineno
+
+
+def _sessions_of_tests(nodes: Sequence[ast.AST]) -> Iterator[ast.expr]:
+    """Yield the `self.test_session()` of a `with`, which eager mode has no session for.
+
+    `session` and `cached_session` give one that runs eager tensors.
+    """
+    for node in nodes:
+        for item in node.items if isinstance(node, ast.With) else ():
+            call = item.context_expr
+            name = last_name(call.func) if isinstance(call, ast.Call) else ""
+            if name == "test_session" and item.optional_vars is not None:
+                yield call
+
+
+def _is_test(node: ast.AST) -> bool:
+    """Whether a class has tests, which run outside of the graph of an Estimator."""
+    bases = node.bases if isinstance(node, ast.ClassDef) else ()
+    return any(last_name(base).endswith("TestCase") for base in bases)
 
 
 def _in_functions(nodes: Sequence[ast.AST]) -> set[int]:
-    """Return the ids of the nodes in functions other than a program's `main`."""
+    """Return the ids of the nodes in functions other than tests and a `main`."""
+    tests = {id(part) for node in nodes if _is_test(node) for part in ast.walk(node)}
     is_program = any(getattr(node, "value", "") == "__main__" for node in nodes)
     return {
         id(inner)
         for node in nodes
         if isinstance(node, ast.FunctionDef | ast.Lambda)
+        and id(node) not in tests
         and not (is_program and getattr(node, "name", "") == "main")
         for inner in ast.walk(node)
     }
