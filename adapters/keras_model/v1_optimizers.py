@@ -45,8 +45,8 @@ def named_variables(
     for weight, weight_name in weights:
         # In the order in which the optimizer has made them, as TensorFlow numbers them.
         slots = [inner.get_slot(weight, slot) for slot in inner._slots]
-        own = [slot for slot in slots if slot is not None]
-        for number, slot in enumerate(own):
+        present = [slot for slot in slots if slot is not None]
+        for number, slot in enumerate(present):
             suffix = f"_{number}" if number else ""
             named.append((slot, f"{weight_name}/{inner.get_name()}{suffix}"))
     for (name, _), variable in inner._non_slot_dict.items():

@@ -55,7 +55,7 @@ class OverriddenRates(dict[Any, Any]):
         self._feeder = weakref.ref(feeder)
 
     def is_fed_by(self, feeder: object) -> bool:
-        """Whether a run feeds what callbacks have set."""
+        """Return whether a run feeds what callbacks have set."""
         return self._feeder is not None and self._feeder() is feeder
 
 

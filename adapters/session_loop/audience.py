@@ -103,5 +103,5 @@ class Audience:
         return names[-1] if names else None
 
     def has_role(self, *names: roles.Role) -> bool:
-        """Whether a callback has one of these roles."""
+        """Return whether a callback has one of these roles."""
         return any(member.role in names for member in self._members)

@@ -36,7 +36,7 @@ class BatchTimes:
         self.is_over: bool = not self._modes
 
     def measures(self, event: str) -> bool:
-        """Whether an event is measured, whether or not it has methods."""
+        """Return whether an event is measured, whether or not it has methods."""
         return not self.is_over and any(event in _events(mode) for mode in self._modes)
 
     def before(self, event: str, batch: int) -> None:
@@ -74,7 +74,7 @@ class BatchTimes:
 
 
 def are_measured(callbacks: Collection[Any], flavours: Collection[Flavour]) -> bool:
-    """Whether a `fit` with these callbacks would measure its batches.
+    """Return whether a `fit` with these callbacks would measure its batches.
 
     Keras 3 does not, and Keras 2 does if a callback is not of a class of its own.
 

@@ -75,7 +75,7 @@ AFTER: Mapping[Event, Mapping[Phase, Phase]] = {
 
 
 def is_update(phase: Phase) -> bool:
-    """Whether the run of the session is an update without a step."""
+    """Return whether the run of the session is an update without a step."""
     return phase in _UPDATES
 
 

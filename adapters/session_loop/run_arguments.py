@@ -46,7 +46,7 @@ class RunArguments:
 
     @property
     def _feeds(self) -> bool:
-        """Whether there are rates to feed here."""
+        """Return whether there are rates to feed here."""
         feeds = self._live.feeds
         return bool(feeds) and feeds.is_fed_by(self)
 

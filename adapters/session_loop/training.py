@@ -100,7 +100,7 @@ class TrainingRun(CallbackRun):
 
     @property
     def in_step(self) -> bool:
-        """Whether a training step is running whose events are not all delivered."""
+        """Return whether a training step runs whose events are not all delivered."""
         return self._is_step
 
     def loop_state(self) -> LoopState:

@@ -228,14 +228,14 @@ def _fused_inference(fused: dict[str, dict[str, str]], copy: Any) -> Edit:
                 forward = node.input[3].partition(":")[0]
             if node.op in _FUSED and forward in fused:
                 node.attr["is_training"].b = False
-                for place, kind in ((3, "mean"), (4, "variance")):
+                for index, kind in ((3, "mean"), (4, "variance")):
                     value = copy.weights[fused[forward][kind]]
                     constant = definition.node.add()
                     constant.op, constant.name = "Const", f"{node.name}/{kind}/constant"
                     tensor = tf.make_tensor_proto(value)
                     constant.attr["dtype"].type = tensor.dtype
                     constant.attr["value"].tensor.CopyFrom(tensor)
-                    node.input[place] = constant.name
+                    node.input[index] = constant.name
 
     return edit
 

@@ -98,7 +98,7 @@ def _gates(copy: Any) -> Iterator[Variation]:
         for names in [*together, *cells]:
             for order in itertools.permutations(range(count)):
                 # Two gates that are swapped, or three.
-                if 0 < sum(place != n for place, n in enumerate(order)) < 4:
+                if 0 < sum(index != n for index, n in enumerate(order)) < 4:
                     yield _in_order(copy, names, order)
         if count == 4:
             for names in cells:

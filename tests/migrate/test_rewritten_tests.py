@@ -78,3 +78,23 @@ def test_rewritten_tests_pass(fork_server: ForkServer, tmp_path: Path) -> None:
     arguments = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_one.py")
     done = fork_server.run(*arguments, folder=tmp_path, PYTHONPATH=str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_a_rewritten_folder_of_unittest_passes(
+    fork_server: ForkServer, tmp_path: Path
+) -> None:
+    """`python -m unittest` reads no `conftest.py`; each module has the switch."""
+    text = (
+        "import tensorflow.compat.v1 as tf\n\n\n"
+        "class SumTest(tf.test.TestCase):\n"
+        "    def test_sum(self):\n"
+        "        x = tf.placeholder(tf.float32, [2])\n"
+        "        with self.test_session() as session:\n"
+        "            total = session.run(tf.reduce_sum(x), {x: [1, 2]})\n"
+        "        self.assertEquals(total, 3.0)\n"
+    )
+    texts = written(tmp_path, one_test=text, two_test=text)
+    assert all(new.count(SWITCH) == 1 for new in texts.values())
+    done = fork_server.run("-m", "unittest", "one_test", "two_test", folder=tmp_path)
+    assert done.returncode == 0 and "OK" in done.stderr, done.stderr

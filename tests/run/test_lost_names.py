@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections.abc
 import contextlib
-import importlib
 import inspect
 import io
 import os
@@ -129,7 +128,8 @@ def test_a_file_of_an_old_library_gets_what_it_lacks(tmp_path: Path) -> None:
     names: dict[str, Any] = {"__name__": "old_library"}
     exec(loader.get_code("old_library"), names)
     kinds = (float, collections.abc.MutableMapping, collections.abc.Mapping)
-    assert names["kinds"] == (*kinds, importlib.reload)
+    assert names["kinds"][:3] == kinds
+    assert names["kinds"][3].__name__ == "reload"  # Python 3.11 has its own
     assert names["gcd"] is None and not names["has"] and names["plain"] is np.array
     place.write_text("import numpy as np\nimport importlib\nx = np.array\n")
     assert not old_libraries.is_one(str(place))

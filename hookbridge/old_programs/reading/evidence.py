@@ -259,7 +259,7 @@ def _sessions_of_tests(nodes: Sequence[ast.AST]) -> Iterator[ast.expr]:
 
 
 def _is_test(node: ast.AST) -> bool:
-    """Whether a class has tests, which run outside of the graph of an Estimator."""
+    """Return whether a class has tests, which run outside an Estimator's graph."""
     bases = node.bases if isinstance(node, ast.ClassDef) else ()
     return any(last_name(base).endswith("TestCase") for base in bases)
 

@@ -94,8 +94,8 @@ def _names_to_be(model: Any) -> list[str]:
     several = len(outputs) > 1
     names = ["loss", *(f"{output}_loss" for output in outputs if several)]
     for output in outputs:
-        mine = metrics.get(output, []) if isinstance(metrics, dict) else metrics
-        for metric in mine if isinstance(mine, list | tuple) else [mine]:
+        of_output = metrics.get(output, []) if isinstance(metrics, dict) else metrics
+        for metric in of_output if isinstance(of_output, list | tuple) else [of_output]:
             names.append(f"{output}_{_name(metric)}" if several else _name(metric))
     return names
 
