@@ -11,6 +11,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds, written
 from hookbridge.adapters.guests.guest_record import Guest
+from hookbridge.adapters.keras_model.optimizers import tf_variable
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import Graph, Hook
 
@@ -56,6 +57,9 @@ REFUSED_HOOKS: dict[str, tuple[str, str]] = {
         ),
     ),
 }
+
+# Hooks of TensorFlow that fetch what their constructors take.
+_FETCHING = ("FinalOpsHook", "LoggingTensorHook", "NanTensorHook", "SummarySaverHook")
 
 
 def check_hook(hook: Hook, graph: Graph | None = None) -> None:
@@ -127,8 +131,14 @@ def _has_had_a_session(graph: Graph) -> bool:
 def _elements(hook: Hook) -> Iterator[tuple[str, Any, Any]]:
     """Yield what a hook's attributes, and containers there, have that can be fetched.
 
-    Yields the attribute, the element and its graph, None for a symbolic tensor.
+    Yields the attribute, the element and its graph, None for what no graph has: a
+    symbolic tensor, and what is eager in a hook that fetches what it was made of. A
+    user's own hook may hold eager tensors for itself.
     """
+    fetches_all = any(
+        c.__name__ in _FETCHING and c.__module__.startswith("tensorflow")
+        for c in type(hook).__mro__
+    )
     for attribute, value in getattr(hook, "__dict__", {}).items():
         stack = [value]
         while stack:
@@ -144,6 +154,14 @@ def _elements(hook: Hook) -> Iterator[tuple[str, Any, Any]]:
                 graph = next((g for g in graphs if g is not None), None)
                 if graph is not None:
                     yield attribute, item, graph
+                elif fetches_all and _is_eager(item):
+                    yield attribute, item, None
+
+
+def _is_eager(item: Any) -> bool:
+    """Return whether an item is a tensor or variable of the eager runtime."""
+    value = tf_variable(item)
+    return isinstance(value, tf.Variable) or tf.is_tensor(value)
 
 
 def _graph_of(item: Any) -> Any:

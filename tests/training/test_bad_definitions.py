@@ -105,6 +105,11 @@ FLAGS = {
     "--train_files=empty.csv": "'empty.csv', which is empty",
     "--header_lines=4": "no rows below 4 header lines",
 }
+WITH_RATES = """
+
+def callbacks():
+    return [keras2.callbacks.ReduceLROnPlateau("loss")]
+"""
 WITH_INPUT_FN = JOB.replace("dataset_fn(dataset, mode)", "input_fn(files)")
 WITHOUT_LENGTH = JOB.replace("dataset_fn(dataset, mode)", "train_input_fn()")
 USAGE = [
@@ -113,6 +118,7 @@ USAGE = [
     *((JOB, flags, message) for flags, message in FLAGS.items()),
     (V1_JOB, "--loop=estimator --train_files=", "Received no --train_files, and"),
     (V1_JOB, "--loop=session --train_files=", "Received no --train_files, and"),
+    (f"{V1_JOB}{WITH_RATES}", "", "`ReduceLROnPlateau` sets the learning rate, and"),
     (WITH_INPUT_FN, "--header_lines=1", "--header_lines=1, and"),
     (WITH_INPUT_FN, "--bad_rows=skip", "or an `input_fn` that takes it"),
     (

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.convert import as_callbacks
+from hookbridge.adapters.guests.guest_record import records
+from hookbridge.adapters.keras_model.v1_optimizers import v1_inside
 from hookbridge.adapters.live_model.clone import keras_of
 from hookbridge.checkpoints.restoring import restore
+from hookbridge.jobs.callbacks.learning_rate_scheduler import LearningRateScheduler
 from hookbridge.jobs.callbacks.ready_made import ReadyMade
 from hookbridge.jobs.loops.clusters.parameter_server import parameter_server_strategy
 from hookbridge.jobs.loops.towers.devices import tower_devices
@@ -77,6 +80,7 @@ class FitTraining:
             *([v1.train.StopAtStepHook(last_step=last_step)] if last_step else []),
         ]
         hooks += progress_callbacks(keras_of(model), settings, last_step, guests)
+        _check_rates(model, guests)
         validation, validation_steps = self._validation()
         model.fit(
             batches,
@@ -137,6 +141,21 @@ class FitTraining:
 
     def _callbacks(self, guests: list[Any]) -> list[Any]:
         return as_callbacks([_Params(self._process.params), *guests])
+
+
+def _check_rates(model: Any, guests: Sequence[Any]) -> None:
+    """Refuse a callback that sets a rate which the model's optimizer does not show."""
+    if v1_inside(model.optimizer) is None:
+        return
+    for guest in records(guests):
+        if guest.stock.sets_rate or isinstance(guest.item, LearningRateScheduler):
+            raise errors.RefusedError(
+                f"`{guest.name}` sets the learning rate, and in `fit` an optimizer "
+                "of `tf.compat.v1.train` has none that can be set. Instead, let "
+                "`optimizer()` return one of Keras; or train with --loop=session or "
+                "--loop=estimator.",
+                see="model definition file",
+            )
 
 
 class _Params(ReadyMade):

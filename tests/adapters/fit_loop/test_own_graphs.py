@@ -97,6 +97,11 @@ def test_what_is_of_no_graph_is_no_element(keras2: Any) -> None:
     hb.as_callbacks([Holding(each) for each in (*objects, *more)])
     with pytest.raises(errors.RefusedError, match="`_loss_tensor` holds"):
         hb.as_callbacks(train.NanTensorHook(model.outputs[0]))  # Keras's symbolic one
+    for eager in (tf.constant(1.0), tf.Variable(1.0), model.weights[0]):
+        with pytest.raises(errors.RefusedError, match=r"holds .*in_begin"):
+            hb.as_callbacks(train.FinalOpsHook({"last": eager}))
+        with pytest.raises(errors.RefusedError, match="`_tensors` holds"):
+            hb.as_callbacks(train.LoggingTensorHook({"x": eager}, every_n_iter=1))
     # What an earlier session left is no reason.
     hooks = [
         train.LoggingTensorHook(["loss:0"], every_n_iter=1),
