@@ -40,7 +40,8 @@ TESTS = (
     "tests/adapters/state/test_callback_state.py",
     "tests/loops/clusters/test_endings.py::"
     "test_an_evaluator_ends_too_after_the_last_checkpoint",
-    "tests/test_readme.py::test_python_blocks_run",
+    "tests/test_readme.py::test_python_blocks_run[README.md]",
+    "tests/test_readme.py::test_python_blocks_run[docs/quickstart.md]",
 )
 DEMO = ("-m", "hookbridge", "demo", "--epochs=1")
 SHOWN = ("tensorflow", "keras", "tf_keras", "numpy", "google.protobuf")

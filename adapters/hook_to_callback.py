@@ -201,7 +201,7 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
         """Name the converter if a session looks for a method of a hook."""
         if name in HOOK_METHODS:
             raise errors.WrongConverterError(
-                f"`{type(self).__name__}` of `{vars(self)['record'].name}` is a "
+                f"`{type(self).__name__}` of `{self.record.name}` is a "
                 f"callback that `hb.as_callbacks` made from a hook, and `{name}` is "
                 "a method of hooks. Pass the hook itself to `hb.as_hooks([...])`, "
                 "and give the result to sessions and Estimators; callbacks are for "
