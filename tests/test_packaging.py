@@ -57,7 +57,7 @@ def test_wheel_holds_modules_digits_and_pages(
     # On a package index nothing stands beside the README.
     readme = metadata.decode().partition("\n\n")[2]
     assert not re.findall(r"\]\((?!https?:)", readme)
-    assert "([glossary]" not in readme and "(glossary)" in readme
+    assert "([what was tested]" not in readme and "(what was tested)" in readme
     # No second TensorFlow is asked for.
     assert {n for n in needed if "extra ==" not in n} == {"numpy", "absl-py"}
     expected = {}
