@@ -111,11 +111,11 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
             )
         if HookedRun.is_elsewhere(model):
             raise errors.RefusedError(
-                f"`{self.record.name}` was given to a loop of the model `{model.name}` "
-                "in a thread, and another thread is in a loop of the model with hooks: "
-                "hooks get one session at a time. Start this loop in a callback of the "
-                "other one, without a thread, or use a copy of the model "
-                "(`clone_model`).",
+                f"A thread started a loop of the model `{model.name}` with the hook "
+                f"`{self.record.name}`, while another thread is running a loop of the "
+                "same model with hooks. Hooks get one session at a time. Start this "
+                "loop in a callback of the other one, without a thread, or use a copy "
+                "of the model (`clone_model`).",
                 see="live session",
             )
         make_host = self._host_of(model)

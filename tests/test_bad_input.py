@@ -268,7 +268,7 @@ CALLS: dict[str, Callable[[Path], Any]] = {
     "format='csv'; expected 'text', 'tfrecord' or None": call(
         hb.data.Rows, __file__, format="csv"
     ),
-    "the column 2 in `locations` or `label`; .* one of 2 `columns`": lambda _: (
+    "the column 2 in `locations` or `label`; .*the 2 `columns`, from": lambda _: (
         hb.data.Pipeline(hb.data.Rows(__file__), print, batch_size=2, label=2)
     ),
     "broken.tfrecord is not a TFRecord file; expected whole records": lambda folder: (

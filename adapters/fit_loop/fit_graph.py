@@ -151,9 +151,9 @@ class FitGraphPart(GraphPart):
                 if not any(variable.eager is v for v in self._other_rates):
                     raise errors.LiveSessionError(
                         f"A hook feeds `{variable.name}:0`, the value of a variable, "
-                        "but the model's step reads the variable itself. Assign to "
-                        "it in `before_run`: `variable.load(value, "
-                        "run_context.session)`.",
+                        "but the model's step reads the variable itself and would "
+                        "ignore the fed value. Assign the value in `before_run`: "
+                        "`variable.load(value, run_context.session)`.",
                         see="live session",
                     )
                 other_rates.append((variable.eager, index))

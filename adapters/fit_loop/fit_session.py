@@ -18,8 +18,8 @@ from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.ground.protocols import Hook
 
 _IN_END = (
-    "hookbridge: `end` of %s fetched %s and got the values of the last step: a "
-    "session would compute them on a further batch, but the loop has none."
+    "hookbridge: `end` of %s fetched %s and got the values of the last step. A "
+    "session would compute them on one more batch, but this loop has no batch left."
 )
 
 

@@ -222,7 +222,7 @@ def _check_no_tensors(fed: StepFeeds, why: str) -> None:
         raise errors.LiveSessionError(
             f"`{key}` is computed by the model's step and cannot be fed here, "
             f"because {why}. Feed a placeholder that a hook makes in `begin`, or "
-            "train with `run_eagerly=False`, one step per execution and the default "
-            "strategy.",
+            "train with `run_eagerly=False`, `steps_per_execution=1` and no "
+            "`tf.distribute` strategy.",
             see="live session",
         )

@@ -50,7 +50,8 @@ def load(path: str, weights: LiveWeights, rates: LiveRates, graph: Graph) -> Non
     missing = [e.variable for e in (*wanted, *unsaved) if e not in values]
     if missing:
         logging.warning(
-            "hookbridge: the backup %s has no values for %s, which start over.",
+            "hookbridge: the backup %s has no values for %s, which keep the values "
+            "that they have in the session.",
             path,
             ", ".join(missing),
         )

@@ -152,7 +152,8 @@ class Mirrors:
             raise errors.LiveModelError(
                 f"A callback assigned the weight `{changed[0][0].op.name}` before the "
                 "session exists (in `set_model`). Under hookbridge "
-                "weights have values, and can be assigned, from `on_train_begin` on.",
+                "weights have values, and can be assigned, from `on_train_begin` on. "
+                "Move the assignment to `on_train_begin`.",
                 see="model in a session",
             )
         try:
@@ -269,8 +270,8 @@ class Mirrors:
                 return {}
             raise errors.LiveModelError(
                 f"The weight `{empty[0]}` was used after its session was closed by an "
-                "error, and no callback had read it before. Read weights in an event "
-                "of the callback, such as `on_epoch_end`.",
+                "error. No callback had read it before, so its value is lost. Read "
+                "weights in an event of the callback, such as `on_epoch_end`.",
                 see="model in a session",
             ) from e
         return dict(zip(map(id, mirrors), values, strict=True))

@@ -151,8 +151,9 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
             raise errors.LiveModelError(
                 f"`model.evaluate` was called with {', '.join(sorted(ignored))} and "
                 "without data, but this callback runs in a session loop under "
-                "hookbridge, where that runs the `validation` given to `as_hooks` as "
-                "it is. Leave them out, or give data and `as_hooks(..., model=model)`.",
+                "hookbridge. There, a call without data runs the `validation` of "
+                "`as_hooks`, which does not take these arguments. Leave the arguments "
+                "out, or give data and `as_hooks(..., model=model)`.",
                 see="model in a session",
             )
         if self._live_evaluate is None:

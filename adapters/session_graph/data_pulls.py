@@ -88,8 +88,8 @@ def _refuse(source: LogSource, op: Any) -> None:
         raise errors.RefusedError(
             f"{entry} cannot be fetched with the training step: it needs the "
             f'placeholder "{op.name}", which the step does not need and the run does '
-            "not feed. Instead, feed it in each run of the train op, or compute the "
-            "entry from what the step takes; metrics of other data belong in "
+            f'not feed. Feed "{op.name}" in each run of the train op, or compute the '
+            "entry from tensors that the step uses. Metrics of other data belong in "
             "`as_hooks(..., validation=...)`.",
             see="logs in a session",
         )

@@ -34,10 +34,10 @@ class LastEpochHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             step = None
         elif step is None:
             raise errors.EpochsUndefinedError(
-                "`as_hooks(..., epochs=...)` was given hooks only, and the graph has "
-                "no global step; expected one: call "
-                "`tf.compat.v1.train.get_or_create_global_step()` and give it to "
-                "`minimize(loss, global_step=...)`.",
+                "`as_hooks(..., epochs=...)` was given only hooks, and the graph has "
+                "no global step, which counts the epochs. Call "
+                "`tf.compat.v1.train.get_or_create_global_step()` and give its result "
+                "to `minimize(loss, global_step=...)`.",
                 see="epochs in a session",
             )
         self._steps.append(step)

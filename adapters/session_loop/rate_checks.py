@@ -66,7 +66,7 @@ def check_feeds(rates: Mapping[Any, Any], feed_dict: Mapping[Any, Any] | None) -
                 f'The loop feeds the learning rate "{tensor.name}" in `session.run`, '
                 f"and a callback under hookbridge has set it to {rates[tensor]}. "
                 "Leave it out of the loop's `feed_dict` (a "
-                "`tf.compat.v1.placeholder_with_default` needs none), or take the "
+                "`tf.compat.v1.placeholder_with_default` needs no feed), or take the "
                 "callback away and let the loop set the rate."
             )
 

@@ -332,9 +332,9 @@ class TrainingRun(CallbackRun):
         """Deliver the last event, and warn about what had no effect."""
         if self._waiting_runs:
             logging.warning(
-                "hookbridge: %d runs did not end a batch, since they did not move "
-                "the global step. Their gradients waited for a later update or were "
-                "dropped (as by SyncReplicasOptimizer).",
+                "hookbridge: %d runs did not end a batch: they trained, but did not "
+                "move the global step. Their gradients waited for a later update, or "
+                "were dropped. This is normal with SyncReplicasOptimizer.",
                 self._waiting_runs,
             )
         self.deliver("on_train_end", dict(self._epochs.last_logs))

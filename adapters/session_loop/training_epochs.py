@@ -78,8 +78,7 @@ class TrainingEpochs:
         logging.warning(
             "hookbridge: this process made no step in %s: other workers, or runs "
             "through the raw session, moved the global step past it. Its callbacks "
-            "got no events for it. Use more steps for each epoch "
-            "(steps_per_epoch=%s).",
+            "got no events for it. Set steps_per_epoch higher than the current %s.",
             which,
             self._length,
         )

@@ -46,9 +46,15 @@ def parse(document: Any, step: int) -> LoopState:
     rates, sums = _dict(parts.get("learning_rates")), parts.get("epoch_logs")
     number, start = parts.get("origin") or (0, 0)
     if type(number) is not int or type(start) is not int:
-        raise TypeError(f"an epoch's number and step are {number!r} and {start!r}")
+        raise TypeError(
+            f"the epoch has the number {number!r} and begins at step {start!r}; "
+            "expected two integers"
+        )
     if not (number >= 0 and 0 <= start <= step):
-        raise ValueError(f"epoch {number} cannot begin at step {start} of {step}")
+        raise ValueError(
+            f"epoch {number} begins at step {start}; expected a number from 0 and a "
+            f"step from 0 to {step}, the step of the checkpoint"
+        )
     length = parts.get("steps_per_epoch")
     return LoopState(
         step,

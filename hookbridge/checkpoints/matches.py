@@ -136,15 +136,19 @@ def check_optimizer(
     unmatched = matches.lost_of_optimizers(without={id(v) for v in unread})
     left = _left_of_optimizers(report.unused, entries)
     if unmatched or left:
-        wrong = "has more than"
+        owner = f"the optimizer of the model `{model.name}`"
+        wrong = []
         if unmatched:
-            wrong = f"has nothing that fits {_quoted(unmatched)} of"
-        more = f", and {_quoted(left)} would be left" if left else ""
+            wrong.append(f"has nothing that fits {_quoted(unmatched)} of {owner}")
+        if left:
+            wrong.append(
+                f"has optimizer entries that {owner} does not use: {_quoted(left)}"
+            )
         raise errors.CheckpointMismatchError(
-            f"{path} {wrong} the optimizer of the model `{model.name}`{more}, so the "
-            "training would not go on as before. Compile the model with the "
-            "optimizer of the checkpoint, map the names with `names={...}`, or begin "
-            "with a fresh optimizer by `must_restore_optimizer=False`.\n"
+            f"{path} {', and '.join(wrong)}. The training would not go on as before. "
+            "Compile the model with the optimizer of the checkpoint, map the names "
+            "with `names={...}`, or begin with a fresh optimizer by "
+            "`must_restore_optimizer=False`.\n"
             f"{report}"
         )
 

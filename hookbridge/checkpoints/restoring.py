@@ -173,6 +173,6 @@ def newest(folder: str) -> str | None:
         raise errors.InvalidArgumentError(
             f"{state} is damaged: {reason}. Expected what a saver wrote: the line "
             '`model_checkpoint_path: "model.ckpt-N"` of a checkpoint in this folder. '
-            "Write that line, or remove the file to start over."
+            "Write that line, or remove the file: training then begins at step 0."
         )
     return path

@@ -205,9 +205,10 @@ def _with_global(
     """
     if name not in function.__code__.co_names or name not in function.__globals__:
         raise compat.PrivateNameMovedError(
-            f"hookbridge needs `{name}` in `{function.__module__}."
-            f"{function.__qualname__}` (the Keras model of the graph, for callbacks), "
-            "which this tensorflow-estimator does not have there; expected 2.15.0."
+            f"`{function.__module__}.{function.__qualname__}` of this "
+            f"tensorflow-estimator does not use `{name}`, by which hookbridge gets the "
+            "Keras model of the graph for callbacks. Install "
+            "tensorflow-estimator==2.15.0."
         )
     return types.FunctionType(
         function.__code__,

@@ -26,7 +26,7 @@ class PrivatePackage:
             except ModuleNotFoundError:
                 raise AttributeError(
                     f"`{package_name}` has no `{name}`, and neither has "
-                    "tensorflow-estimator 2.15; write it in your own code"
+                    "tensorflow-estimator 2.15. Define it in your own code."
                 ) from None
         value = getattr(self._package, name)
         return PrivatePackage(value) if hasattr(value, "__path__") else value

@@ -35,8 +35,8 @@ def moved(name: str) -> str:
     version = ".".join(map(str, compat.tf_version()))
     return (
         f"tensorflow-estimator needs `{name}`, which TensorFlow {version} does not "
-        "have there. Use a TensorFlow version listed in docs/estimator.md or report "
-        "this version."
+        "have under this name. Use a TensorFlow version listed in docs/estimator.md, "
+        "or report this version."
     )
 
 

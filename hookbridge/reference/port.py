@@ -255,9 +255,9 @@ class PortRecording:
         """
         if not keras_steps.is_model(self._model):
             raise errors.InvalidArgumentError(
-                "`keras_callback` was called on a recording that is not of a model of "
-                "Keras 3 on JAX or PyTorch; expected `hb.recording(directory, model)`. "
-                "For `fit` on TensorFlow: "
+                "`keras_callback` was called on a recording without a Keras 3 model on "
+                "JAX or PyTorch; expected `hb.recording(directory, model)` with such a "
+                "model. For `fit` on TensorFlow, use "
                 "`callbacks=hb.as_callbacks([hb.recorder(directory)])`."
             )
         callback = keras_steps.callback(

@@ -26,8 +26,8 @@ def mean(name: str, value: Any) -> float:
         return float(average)  # type: ignore[arg-type]  # a TypeError for None
     except (TypeError, ValueError) as e:
         raise errors.InvalidArgumentError(
-            f"Received {name}={shown(value)}; expected a number, or what NumPy makes "
-            "an array of numbers from, neither complex nor empty."
+            f"Received {name}={shown(value)}; expected a real number, or a list or an "
+            "array of them that is not empty."
         ) from e
 
 
@@ -52,7 +52,7 @@ def arrays_from(name: str, value: Any) -> dict[str, Any]:
         if array.dtype.kind in "OSUMm":  # objects, texts, times
             raise errors.InvalidArgumentError(
                 f"Received {name}[{key!r}] of type `{type(value[key]).__name__}`; "
-                "expected what NumPy makes an array of numbers from."
+                "expected a number, a list of numbers or an array of them."
             )
     return arrays
 

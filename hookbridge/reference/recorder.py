@@ -192,9 +192,10 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             self._close(self._writer)
         elif self._source is not None:
             logging.warning(
-                "hb.recorder(%r): nothing was recorded. No run moved the global step, "
-                "and without a global step no run updated variables by an optimizer "
-                "of TensorFlow.",
+                "hb.recorder(%r): nothing was recorded. No run moved the global step. "
+                "If there is no global step, no run updated variables by an optimizer "
+                "of TensorFlow. In a session, train with `minimize(loss, "
+                "global_step=tf.compat.v1.train.get_or_create_global_step())`.",
                 self._directory,
             )
 

@@ -142,10 +142,10 @@ def _check_held(file: Path, names: Iterable[str], arrays: Arrays) -> None:
     """Raise unless a file has the arrays that the recording says it has."""
     for name in names:
         if name not in arrays:
+            wrong = f"has no {name!r}" if file.exists() else "is missing"
             raise errors.InvalidArgumentError(
-                f"{str(file)!r} of the recording has no {name!r}, or is missing; "
-                f"expected it next to {HEADER!r}. Copy the whole folder again, or "
-                "record again."
+                f"{str(file)!r} of the recording {wrong}; {HEADER!r} says that it has "
+                f"{name!r}. Copy the whole folder again, or record again."
             )
 
 

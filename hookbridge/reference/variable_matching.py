@@ -78,7 +78,7 @@ def match(
         if list(pairs.values()).count(choice) > 1:
             raise errors.InvalidArgumentError(
                 f"Received `names` with `{choice}` for several recorded names; "
-                "expected another variable of the port for each."
+                "expected a different variable of the port for each."
             )
     for of_ours, of_theirs in _RULES:
         left = _by_key(of_ours, _left(reference, pairs))
@@ -106,7 +106,7 @@ def _check_direction(pairs: Mapping[str, str], reference: Shapes, port: Shapes) 
     for name, choice in pairs.items():
         if name not in reference and name in port and choice in reference:
             raise errors.InvalidArgumentError(
-                f"Received `names` with `{name}` for `{choice}`, turned around; "
+                f"Received `names` with `{name}` for `{choice}`, the wrong way round; "
                 f"expected {{recorded name: name in the port}}, such as "
                 f'{{"{choice}": "{name}"}}.'
             )
@@ -147,6 +147,7 @@ def _check(name: Any, choices: Shapes, what: str) -> None:
         )
     if name not in choices:
         there = ", ".join(f"`{choice}`" for choice in nearest(name, choices))
+        known = f"the nearest: {there}" if there else f"there is no {what}"
         raise errors.InvalidArgumentError(
-            f"`names` has `{name}`, which is not a {what}; the nearest: {there}."
+            f"`names` has `{name}`, which is not a {what}; {known}."
         )

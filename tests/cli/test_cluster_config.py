@@ -240,7 +240,7 @@ BAD = {
     "scaleTier: [": "line 1 is not YAML",
     "- 1\n": "has no keys; expected some such as",
     "&a {trainingInput: *a}": "`trainingInput` is not known",
-    "region: a\nregion: b\n": "has a key twice",
+    "region: a\nregion: b\n": "has the key `region` more than once; exp",
     "args: " + "[" * 5000: "is not YAML: maximum recursion depth",
     "masterType: A machine\n": "`masterType` is 'A machine'; expected a machine type",
     "workerCont: 2\n": "`workerCont` is not known; the nearest: `workerCount`",

@@ -350,8 +350,11 @@ def emptied(file: str, text: str | None) -> Callable[[Path], None]:
 
 
 DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "no arrays": (lambda f: shutil.rmtree(f / "arrays"), "has no 'variables/w', or is"),
-    "no step": (emptied("arrays/1.npz", None), "has no 'batch/x', or is missing"),
+    "no arrays": (
+        lambda f: shutil.rmtree(f / "arrays"),
+        "0.npz' of the recording is mis",
+    ),
+    "no step": (emptied("arrays/1.npz", None), "1.npz' of the recording is missing"),
     "half a file": (emptied("arrays/0.npz", "PK"), "is damaged"),
     "list": (emptied("recording.json", "[]"), "which has no recording"),
     "number": (emptied("recording.json", "3"), "which has no recording"),

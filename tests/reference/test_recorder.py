@@ -217,7 +217,7 @@ def test_names_have_one_direction(keras: Any, tmp_path: Path) -> None:
         wanted = [replay.weights[name] for name in ("hidden/kernel", "hidden/bias")]
         assert same(port.layers[0].get_weights(), wanted)
     turned = {port: recorded for recorded, port in names.items()}
-    with pytest.raises(errors.InvalidArgumentError, match="turned around") as caught:
+    with pytest.raises(errors.InvalidArgumentError, match="wrong way round") as caught:
         replay.restore(model("fc"), names=turned)
     assert '{"hidden/kernel": "fc/kernel"}' in str(caught.value)
     other = keras.Sequential([keras.Input([5]), keras.layers.Dense(3, name="out")])

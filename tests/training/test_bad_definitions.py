@@ -65,13 +65,13 @@ FILES = {
     "def custom_model(:\n": "'job.py', line 1, raised SyntaxError",
     "import os\nimport nothing_there\nmodel_fn = 1\n": "'job.py', line 2, raised",
     "": "neither `custom_model` nor `model_fn`",
-    JOB.replace("def loss", "def los"): "nothing looks for `los`; expected `loss`.",
+    JOB.replace("def loss", "def los"): "nothing uses `los`; did you mean `loss`?",
     JOB.replace("def loss", "def _loss"): "Received `loss=None`; expected a function",
     JOB.replace("def optimizer", "def opt"): "`optimizer=None`",
     JOB.replace("def dataset_fn", "def rows"): "nothing about its data",
-    f"{JOB}\n\ndef callback():\n    return []\n": "`callback`; expected `callbacks`.",
-    f"{JOB}\n\ndef hook():\n    return []\n": "looks for `hook`; expected `hooks`.",
-    f"{JOB}\n\nguest = []\n": f"line {LINE}: nothing looks for `guest`; expected",
+    f"{JOB}\n\ndef callback():\n    return []\n": "`callback`; did you mean `callbac",
+    f"{JOB}\n\ndef hook():\n    return []\n": "uses `hook`; did you mean `hooks`?",
+    f"{JOB}\n\nguest = []\n": f"line {LINE}: nothing uses `guest`; did you mean",
     f"{JOB}\n\nmodel = custom_model()\nmodel.fit([[1.0]], [1.0])\n": (
         f"job.py, line {LINE + 1}: importing the file would run `model.fit(...)`; exp"
     ),
@@ -103,7 +103,7 @@ FLAGS = {
     "--num_towers=2 --train_batch_size=3": "--train_batch_size=3 and --num_towers=2",
     "--train_files=no.csv": "'no.csv', which does not exist",
     "--train_files=empty.csv": "'empty.csv', which is empty",
-    "--header_lines=4": "no rows below 4 header lines",
+    "--header_lines=4": "no rows after the header (header_lines=4)",
 }
 WITH_RATES = """
 

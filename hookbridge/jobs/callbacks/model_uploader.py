@@ -79,7 +79,8 @@ class ModelUploader(ReadyMade):
             if not files:
                 raise FileNotFoundError(
                     f"There is no model in {folder!r}; expected the files of a "
-                    "SavedModel. Give a `SavedModelExporter` before this callback."
+                    "SavedModel. Put a `SavedModelExporter` before this callback in "
+                    "the list."
                 )
             for file in files:
                 self._send(folder, file)

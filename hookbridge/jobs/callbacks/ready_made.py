@@ -36,8 +36,8 @@ class ReadyMade(any_flavour.AnyFlavour):
         result = value or (self.params or {}).get(entry)
         if not result:
             raise errors.InvalidArgumentError(
-                f"`{type(self).__name__}` has no `{argument}`, and `params` have no "
-                f"`{entry}`; expected one of them. Give "
+                f"`{type(self).__name__}` has no `{argument}`, and `params` has no "
+                f"`{entry}`; expected one of them. Write "
                 f"`{type(self).__name__}({argument}=...)`."
             )
         return os.fspath(result)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -100,7 +101,11 @@ def _read(path: str) -> dict[str, str]:
         pairs = node.value if isinstance(node, yaml.MappingNode) else ()
         nodes = {str(name.value): value for name, value in pairs} or nodes
         if len(nodes) < len(pairs):
-            raise errors.InvalidArgumentError(f"{path} has a key twice.")
+            names = Counter(str(name.value) for name, _ in pairs)
+            raise errors.InvalidArgumentError(
+                f"{path} has the key `{names.most_common(1)[0][0]}` more than once; "
+                "expected each key once."
+            )
     if not nodes:
         raise errors.InvalidArgumentError(
             f"{path} has no keys; expected some such as `scaleTier: CUSTOM` and "

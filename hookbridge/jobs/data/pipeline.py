@@ -93,7 +93,8 @@ class Pipeline:
             if not _is_column(column, len(columns)):
                 raise errors.InvalidArgumentError(
                     f"Received the column {shown(column)} in `locations` or `label`; "
-                    f"expected an integer that is one of {len(columns)} `columns`."
+                    f"expected the index of one of the {len(columns)} `columns`, from "
+                    f"{-len(columns)} to {len(columns) - 1}."
                 )
         names = [f"column_{index}" for index in range(len(columns))]
         if rows.format == "tfrecord":
@@ -173,8 +174,8 @@ def _check_column_value(place: int, value: object) -> None:
         dtype = tf.constant(value).dtype
     if dtype not in _COLUMN_TYPES:
         raise errors.InvalidArgumentError(
-            f"Received `columns[{place}]={shown(value)}`; expected a text for text, 0 "
-            "for integers or 0.0 for floats."
+            f"Received `columns[{place}]={shown(value)}`; expected a value of the "
+            'type of the column: "" for text, 0 for integers or 0.0 for floats.'
         )
 
 

@@ -113,9 +113,10 @@ class Rows:
         with compat.private("eager_mode")():
             total = sum(map(self._count, self.files))
         if total == 0:
+            lines = self.header_lines
+            after = f" after the header (header_lines={lines})" if lines else ""
             raise errors.InvalidArgumentError(
-                f"{', '.join(self.files)}: no rows below {self.header_lines} header "
-                "lines; expected data."
+                f"{', '.join(self.files)}: no rows{after}; expected data."
             )
         return total
 

@@ -60,9 +60,10 @@ def check_file(path: str, names: Sequence[str]) -> None:
     if not text.may_have(names):
         wanted = " or ".join(f"`{name}`" for name in names)
         near_lists = nearest(names[0], text.lists())
-        there = ", ".join(f"`{name}`" for name in near_lists) or "none"
+        there = ", ".join(f"`{name}`" for name in near_lists)
+        rest = f"it has {there}" if there else "it defines no names"
         raise errors.InvalidArgumentError(
-            f"{text.path} has no {wanted}, so it was not run; it has {there}."
+            f"{text.path} has no {wanted}, so it was not run; {rest}."
         )
     text.check_no_work()
 
@@ -152,9 +153,9 @@ class FileText:
             matches = difflib.get_close_matches(name, missing, 1, _ALIKE)
             if matches:
                 raise errors.InvalidArgumentError(
-                    f"{self.path}, line {statement.lineno}: nothing looks for "
-                    f"`{name}`; expected `{matches[0]}`. If it is something else, "
-                    "begin its name with an underscore."
+                    f"{self.path}, line {statement.lineno}: nothing uses `{name}`; did "
+                    f"you mean `{matches[0]}`? If it is something else, begin its name "
+                    "with an underscore."
                 )
 
     def _used(self) -> set[str]:

@@ -53,9 +53,10 @@ class SessionTraining:
         elif settings.sync and "replicas_to_aggregate" not in (definition.params or {}):
             raise errors.InvalidArgumentError(
                 f"Received --sync, and {definition.path} has no "
-                "`params['replicas_to_aggregate']`; expected it, with a `model_fn` "
-                "that gives it to `SyncReplicasOptimizer`: its optimizer cannot be "
-                "replaced from outside."
+                "`params['replicas_to_aggregate']`; expected a `model_fn` that gives "
+                "this number to `SyncReplicasOptimizer`, since hookbridge cannot "
+                "replace the optimizer of a `model_fn`. Add `'replicas_to_aggregate': "
+                "None` to `params`; hookbridge sets the number."
             )
         batches: Any = "fetch" if settings.batch_per_tower else "split"
         self._model_fn = replicate_model_fn(model_fn, self._devices, batches=batches)

@@ -200,8 +200,7 @@ def write_all(plan: Sequence[FileRewrite]) -> Iterator[Path]:
             stack.callback(staged_file.unlink, missing_ok=True)
             if reason := _stage(rewrite, path, staged_file):
                 raise errors.UnwritableError(
-                    f"{os.fspath(rewrite.path)} {reason}; no file was changed. Run the "
-                    "rewrite again."
+                    f"{os.fspath(rewrite.path)} {reason} Run the rewrite again."
                 )
             staged.append((rewrite, path, staged_file))
         for rewrite, path, staged_file in staged:
@@ -210,7 +209,7 @@ def write_all(plan: Sequence[FileRewrite]) -> Iterator[Path]:
 
 
 def _stage(rewrite: FileRewrite, path: Path, beside: Path) -> str:
-    """Write the new text beside the file; return why not, or nothing."""
+    """Write the new text beside the file; return why not and a fix, or nothing."""
     try:
         with beside.open("wb") as file:
             file.write(rewrite.content.encode(rewrite.module.encoding))
@@ -219,5 +218,8 @@ def _stage(rewrite: FileRewrite, path: Path, beside: Path) -> str:
         shutil.copymode(path, beside)
         is_same = path.read_bytes() == rewrite.module.content
     except (OSError, UnicodeEncodeError) as e:
-        return f"could not be written ({type(e).__name__}: {e})"
-    return "" if is_same else "was changed while it was rewritten"
+        fix = " Make it and its folder writable." * isinstance(e, PermissionError)
+        why = f"{type(e).__name__}: {e}"
+        return f"could not be written ({why}); no file was changed.{fix}"
+    changed = "was changed while it was rewritten; no file was changed."
+    return "" if is_same else changed

@@ -123,7 +123,7 @@ REFUSED: dict[str, tuple[Body, str]] = {
     "fit": (lambda model: model.fit(X, Y, verbose=0), "whose step"),
     "hooks in evaluate": (
         lambda model: run_loop(model, Fetch("loss:0"), loop="evaluate"),
-        "was given to a loop",
+        "A thread started a loop",
     ),
 }
 

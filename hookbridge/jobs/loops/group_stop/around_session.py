@@ -78,7 +78,12 @@ def stop_is_no_error(group: GroupStop) -> Iterator[None]:
         late = isinstance(e, _LOST) and not group.failed
         if not (late and group.stopped):
             raise
-        logging.warning("hookbridge: failed after the stop: %s", group.reason)
+        logging.warning(
+            "hookbridge: the job stopped (%s). A call to its servers failed after that "
+            "(%s); the failure is ignored.",
+            group.reason,
+            type(e).__name__,
+        )
     if group.error is not None:
         raise group.error
 

@@ -103,8 +103,8 @@ def flags_of(config: ClusterConfig) -> list[str]:
     cluster = config.cluster
     if config.task_type not in cluster:
         raise errors.InvalidArgumentError(
-            f"Received a task {config.task_type!r}; expected a chief, workers and "
-            "parameter servers: TF1 programs have no flags for other tasks."
+            f"Received a task of the type {config.task_type!r}, for which TF1 programs "
+            "have no flags; expected a chief, a worker or a parameter server."
         )
     chiefs = [host for job in CHIEF_TYPES for host in cluster.get(job, ())]
     workers = [*chiefs, *cluster.get("worker", ())]

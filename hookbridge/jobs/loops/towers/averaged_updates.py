@@ -176,10 +176,10 @@ def _check_examples(same: Sequence[Update], shards: Sequence[Any]) -> None:
         has_own.append(bool(users & ancestors(ops)))
     if has_own[0] and not all(has_own):
         raise errors.InvalidArgumentError(
-            f"The gradients of tower {has_own.index(False)} come from the examples "
-            "of tower 0: updates of variables run in the first tower alone, "
-            "including those that add up gradients in `model_fn`. Add them up in the "
-            "`apply_gradients` of a subclass of the optimizer."
+            f"Tower {has_own.index(False)} applies gradients computed from the "
+            "examples of tower 0. Variable updates run only in tower 0, including "
+            "those by which `model_fn` accumulates gradients. Accumulate them in "
+            "`apply_gradients` of an optimizer subclass instead."
         )
 
 

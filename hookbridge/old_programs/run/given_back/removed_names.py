@@ -193,7 +193,9 @@ def value(name: str) -> Any:
         return pkgutil.resolve_name(replacement)
     except (ImportError, AttributeError):
         raise errors.PrivateNameMovedError(
-            f"`{replacement}` is not available."
+            f"`{name}` was removed. hookbridge uses `{replacement}` instead, which the "
+            f"installed `{root}` does not have. Install a release that has it, or "
+            "change the program."
         ) from None
 
 
