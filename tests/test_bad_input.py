@@ -191,7 +191,7 @@ CALLS: dict[str, Callable[[Path], Any]] = {
         )
         for value in (0, "x", math.inf)
     },
-    r"weights\['w'\] of type `str`; expected what NumPy": call(
+    r"weights\['w'\] of type `str`; expected a number, a": call(
         hb.recording, "never", {"w": "text"}
     ),
     r"weights in which 'w' is missing; it was of shape \[2\]": recording_step(
@@ -219,9 +219,9 @@ CALLS: dict[str, Callable[[Path], Any]] = {
             ("checkpoint_dir", 3, {"save_steps": 3}),
         )
     },
-    "loss='x'; expected a number": recording_step(loss="x"),
-    "loss=1j; expected a number.* neither complex": recording_step(loss=1j),
-    r"loss=\[\]; expected a number.* nor empty": recording_step(loss=[]),
+    "loss='x'; expected a real number": recording_step(loss="x"),
+    "loss=1j; expected a real number": recording_step(loss=1j),
+    r"loss=\[\]; expected a.* that is not empty": recording_step(loss=[]),
     "optimizer='Adam'`; expected a dict": call(
         hb.recording, "never", {"w": [1.0]}, optimizer="Adam"
     ),

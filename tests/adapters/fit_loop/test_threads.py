@@ -119,8 +119,8 @@ def test_a_sidecar_evaluator_in_a_thread(keras2: Any, tmp_path: Path) -> None:
 
 
 REFUSED: dict[str, tuple[Body, str]] = {
-    "train_on_batch": (lambda model: model.train_on_batch(X, Y), "whose step"),
-    "fit": (lambda model: model.fit(X, Y, verbose=0), "whose step"),
+    "train_on_batch": (lambda model: model.train_on_batch(X, Y), "would replace"),
+    "fit": (lambda model: model.fit(X, Y, verbose=0), "would replace"),
     "hooks in evaluate": (
         lambda model: run_loop(model, Fetch("loss:0"), loop="evaluate"),
         "A thread started a loop",
