@@ -61,6 +61,7 @@ MISTAKES = [
     Mistake("policy", "L2 of one left out", "l2", _l2(**{"policy/dense/kernel": 0.0})),
     Mistake("policy", "L2 twice as strong", "l2", {"l2": dict.fromkeys(KERNELS, 0.02)}),
     Mistake("policy", "L2 of biases too", "l2", _l2(**dict.fromkeys(BIASES, 0.01))),
+    Mistake("policy", "L2 of biases alone", "l2", {"l2": dict.fromkeys(BIASES, 0.01)}),
     Mistake(
         "policy",
         "weight decay for L2",
