@@ -7,8 +7,6 @@ import os
 # Set before any import of TensorFlow: its start-up lines would hide failures.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
-# Its pass over each graph takes longer than the steps of tests.
-os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
 import datetime
 import gc
@@ -227,8 +225,6 @@ def _prepared_tensorflow(request: pytest.FixtureRequest) -> Iterator[None]:
 
     Tests in which TensorFlow plays no part run without it. Each trace of a replica
     would wait for a second, and `clear_session` throw away the kernels of eager ops.
-    Graphs of a few steps are optimized in `make test-all` and in processes that tests
-    start.
     """
     if not _needs_tensorflow(request.session.items):
         yield
@@ -241,10 +237,6 @@ def _prepared_tensorflow(request: pytest.FixtureRequest) -> Iterator[None]:
         cpu, [tf.config.LogicalDeviceConfiguration()] * 2
     )
     look_often()
-    if not (
-        request.config.getoption("--all") or request.config.getoption("--of-today")
-    ):
-        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
     context: Any = importlib.import_module("tensorflow.python.eager.context")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(context.Context, "clear_kernel_cache", lambda self: None)

@@ -58,7 +58,8 @@ REFUSED_HOOKS: dict[str, tuple[str, str]] = {
     ),
 }
 
-# Hooks of TensorFlow that fetch what their constructors take.
+# Hooks of TensorFlow that fetch what their constructors take. A class below may put
+# something else in its place in `begin`.
 _FETCHING = ("FinalOpsHook", "LoggingTensorHook", "NanTensorHook", "SummarySaverHook")
 
 
@@ -135,10 +136,8 @@ def _elements(hook: Hook) -> Iterator[tuple[str, Any, Any]]:
     symbolic tensor, and what is eager in a hook that fetches what it was made of. A
     user's own hook may hold eager tensors for itself.
     """
-    fetches_all = any(
-        c.__name__ in _FETCHING and c.__module__.startswith("tensorflow")
-        for c in type(hook).__mro__
-    )
+    cls = type(hook)
+    fetches_all = cls.__name__ in _FETCHING and cls.__module__.startswith("tensorflow")
     for attribute, value in getattr(hook, "__dict__", {}).items():
         stack = [value]
         while stack:

@@ -89,6 +89,8 @@ def test_a_session_without_checkpoints_goes_on_from_its_backup(
             step = v1.train.get_or_create_global_step()
             loss = (weight - 1.0) ** 2
             train_op = v1.train.MomentumOptimizer(0.01, 0.9).minimize(loss, step)
+            with tf.control_dependencies([train_op]):
+                trained = weight.read_value()
             hooks = hb.as_hooks(
                 guests, steps_per_epoch=LENGTH, epochs=LAST // LENGTH, logs={"l": loss}
             )
@@ -96,7 +98,7 @@ def test_a_session_without_checkpoints_goes_on_from_its_backup(
                 while not session.should_stop():
                     if len(weights) == kill_at:
                         raise KeyboardInterrupt
-                    weights.append(session.run([train_op, weight])[1])
+                    weights.append(session.run(trained))
         return (count.batches, count.epochs), weights[-1]
 
     whole = run("whole")
