@@ -261,6 +261,8 @@ def main() -> None:
     assert ready in get_args(Ready), ready
     sys.path.insert(0, str(ROOT))
     atexit.register(_keep_imported)
+    # A shell that runs the tests in its background lets them ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     python = _write_python(folder)
     if ready == "tensorflow":
         _import_all()
