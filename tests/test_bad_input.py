@@ -228,7 +228,7 @@ CALLS: dict[str, Callable[[Path], Any]] = {
     r"optimizer\['rate'\]=\[1j\]`; expected a number": call(
         hb.recording, "never", {"w": [1.0]}, optimizer={"rate": [1j]}
     ),
-    "learning_rate='x'; expected a number": recording_step(learning_rate="x"),
+    "learning_rate='x'; expected a real number": recording_step(learning_rate="x"),
     "checkpoint=None; exp": lambda _: restore(model(), None),
     "no checkpoint at": lambda _: restore(model(), "/no"),
     r"The checkpoint .*model\.ckpt cannot be read; expected": lambda folder: restore(
