@@ -40,6 +40,9 @@ class Spies:
         self._local = threading.local()
         # What a step notes that calls `strategy.run` itself: its first replica's.
         self._of_replicas: dict[str, Any] | None = None
+        # The graph of that step, which its replicas share. A loop in another thread
+        # has one of its own.
+        self._graph: Any = None
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[dict[str, Any]]:
@@ -48,12 +51,12 @@ class Spies:
         noted: dict[str, Any] = {}
         local.noted = noted
         local.compiled_loss = local.scale = None
-        self._of_replicas = noted
+        self._of_replicas, self._graph = noted, tf.compat.v1.get_default_graph()
         try:
             yield noted
         finally:
             del local.noted
-            self._of_replicas = None
+            self._of_replicas = self._graph = None
         if local.compiled_loss is not None:
             # A `compute_loss` of the user may return more than the compiled losses.
             noted.setdefault("loss", local.compiled_loss)
@@ -145,11 +148,14 @@ class Spies:
     def _noted(self) -> dict[str, Any] | None:
         """Return where this thread notes tensors, if its replica is watched."""
         noted: dict[str, Any] | None = getattr(self._local, "noted", None)
-        if noted is not None or self._of_replicas is None:
+        of_replicas = self._of_replicas
+        if noted is not None or of_replicas is None:
             return noted
+        if tf.compat.v1.get_default_graph() is not self._graph:
+            return None
         context = tf.distribute.get_replica_context()
         replica = context.replica_id_in_sync_group if context else 0
-        return self._of_replicas if is_first(self._model, replica) else None
+        return of_replicas if is_first(self._model, replica) else None
 
     def _compiled_loss(self, losses: Any, instance: Any, args: Any, kwargs: Any) -> Any:
         loss = losses(*args, **kwargs)

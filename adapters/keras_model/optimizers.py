@@ -94,7 +94,10 @@ def scheduled_rate(optimizer: Any) -> Any:
 
 def decay_of(optimizer: Any) -> float:
     """Return the `decay` of optimizers of Keras <= 2.10, which no variable shows."""
-    return float(getattr(unwrapped(optimizer), "_initial_decay", 0.0))
+    inner = unwrapped(optimizer)
+    if any(cls.__name__ == "Nadam" for cls in type(inner).__mro__):
+        return 0.0  # its decay is of the momentum
+    return float(getattr(inner, "_initial_decay", 0.0))
 
 
 def rate_of_next_step(optimizer: Any) -> Any:
