@@ -30,8 +30,8 @@ from hookbridge.adapters.session_loop.step_reader import StepReader
 from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
 from hookbridge.adapters.session_loop.training_stop import TrainingStop
 from hookbridge.adapters.session_loop.validation_run import ValidationRun
-from hookbridge.adapters.session_state.loop_state import LoopState
 from hookbridge.adapters.session_state.run_state import RunState
+from hookbridge.adapters.state.loop_state import LoopState
 from hookbridge.adapters.state.moments import Ending
 from hookbridge.ground.protocols import Coordinator, Graph, RunContext, Session
 

@@ -84,6 +84,12 @@ class Checkpoint:
         """Let be written what waits for the events of the step: an error ended it."""
         self._order.release()
 
+    def seal(self) -> None:
+        """Leave it as it is: it is not written again, and refers to no session."""
+        self.session = None
+        self._mark = self._write = lambda: None
+        self._written = None
+
     def finish(self) -> None:
         """Checkpoint and state are of one moment: what waited for that is written."""
         self._order.release()

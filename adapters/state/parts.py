@@ -11,7 +11,7 @@ from absl import logging
 
 from hookbridge.adapters.state import attributes, identity
 from hookbridge.adapters.state.document import Document, Entry
-from hookbridge.adapters.state.epochs import Epoch
+from hookbridge.adapters.state.loop_state import LoopState, epoch_of
 from hookbridge.adapters.state.matching import Matches, match
 from hookbridge.adapters.state.restart_line import log_restart
 from hookbridge.ground.memory import Fact
@@ -23,13 +23,15 @@ _ENDED = Fact[tuple[str, int]]("guest", "where its last run ended")
 class Part:
     """Callbacks whose events come together; `loop` returns what their loop keeps."""
 
-    def __init__(self, callbacks: Sequence[Any], loop: Callable[[], Any]) -> None:
+    def __init__(
+        self, callbacks: Sequence[Any], loop: Callable[[], LoopState | None]
+    ) -> None:
         self.callbacks = callbacks
         self.loop = loop
         # Of a user's callback only attributes that differ from this are saved. The
         # counters of Keras's own callbacks are always saved.
         self._base: list[dict[str, Any]] = []
-        self._frozen: tuple[list[Entry], Any] | None = None
+        self._frozen: tuple[list[Entry], LoopState | None] | None = None
         self._at_end: list[Entry] = []  # what a frozen part was after its last event
         # By the place of a callback: the attributes with which it goes on.
         self._restored: dict[int, list[str]] = {}
@@ -66,7 +68,7 @@ class Part:
                 was = old.state.get(name)
                 entry.state[name] = _with_change(entry.state.get(name, was), was, value)
 
-    def state(self) -> tuple[list[Entry], Any]:
+    def state(self) -> tuple[list[Entry], LoopState | None]:
         """Return the present state of the callbacks, and of their loop."""
         return self._frozen or (self._entries(), self.loop())
 
@@ -119,14 +121,12 @@ class Saved:
         callbacks: Sequence[Any],
         path: str,
         *,
-        epoch: Epoch | None = None,
         is_of_chief: bool = False,
     ) -> None:
         self.step: int = file.step
-        self._epoch = epoch
         self.is_in_step: bool = file.is_in_step
         self._entries = file.entries
-        self.loops: Sequence[Any] = file.loops
+        self.loops: Sequence[LoopState] = file.loops
         self.path = path
         # Its directory and the step.
         self.at: tuple[str, int] = (os.path.dirname(path), file.step)
@@ -174,7 +174,7 @@ class Saved:
                 anew.append(name)
             elif self._entries[pairs[index]].state:
                 going_on.append(name)
-        log_restart(self.path, self.step, self._epoch, going_on, anew)
+        log_restart(self.path, self.step, epoch_of(self.loops), going_on, anew)
 
 
 def _with_change(saved: Any, before: Any, now: Any) -> Any:
@@ -189,7 +189,13 @@ def _with_change(saved: Any, before: Any, now: Any) -> Any:
 
 
 def note_ended(callbacks: Sequence[Any], prefix: str, step: int) -> None:
-    """Note that callbacks already have the state that their run has saved."""
+    """Note that callbacks already have the state that their run has saved.
+
+    Args:
+      callbacks: the callbacks of the run.
+      prefix: the path of the run's last checkpoint, whose folder is noted.
+      step: the global step of that checkpoint.
+    """
     for callback in callbacks:
         _ENDED.put(callback, (os.path.dirname(prefix), step))
 

@@ -15,7 +15,7 @@ from hookbridge import errors
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.adapters.session_graph import saved
 from hookbridge.adapters.session_state.saves import Saves, let_others_wait
-from hookbridge.adapters.state.save_keepers import SaveKeeper, keepers_of
+from hookbridge.adapters.state.save_keepers import Save, SaveKeeper, keepers_of
 from hookbridge.adapters.state.write_order import InThread, wait_for_writes
 from hookbridge.checkpoints.value_copies import ValueCopies
 from hookbridge.ground import collected, compat
@@ -156,19 +156,13 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         )
         order = self._order = InThread(prefix, self._writes.append)
         write = functools.partial(self._write, session, step, prefix, order)
-        self._save_session(session, step, prefix, write, order)
-        return stop
-
-    def _save_session(
-        self, session: Session, step: int, prefix: str, write: Any, order: InThread
-    ) -> None:
-        """Give a save to who keeps the state of callbacks beside it, if anybody."""
         keepers = keepers_of(session.graph, self._listeners)
         for keeper in keepers:
-            keeper.save_session(session, step, prefix, write, order)
+            keeper.save_session(Save(session, step, prefix, write, order))
         if not keepers:
             write()
             order.release()
+        return stop
 
     def _write(self, session: Session, step: int, prefix: str, order: InThread) -> str:
         """Copy the values and let the thread write them; return the path."""

@@ -12,7 +12,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.hooked_loop import epoch_means
-from hookbridge.adapters.hooked_loop.epoch_means import Means
+from hookbridge.adapters.state.loop_state import Means
 from hookbridge.ground.arguments import shown
 from hookbridge.ground.running_mean import RunningMean
 
