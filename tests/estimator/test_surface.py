@@ -47,7 +47,8 @@ def test_all_names_of_tf_estimator_are_there() -> None:
 
 
 def test_a_misspelled_name_is_answered_with_the_nearest_one() -> None:
-    with pytest.raises(AttributeError, match=r"`Estimatr`; .*; the nearest: `Estimator`"):
+    words = "`Estimatr`; .*; the nearest: `Estimator`"
+    with pytest.raises(AttributeError, match=words):
         hb.estimator.Estimatr  # noqa: B018
 
 
