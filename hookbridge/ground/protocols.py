@@ -59,32 +59,15 @@ class Graph(Protocol):
 class Operation(Protocol):
     """An operation of a graph: `tf.Operation`."""
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def type(self) -> str: ...
-
-    @property
-    def graph(self) -> Any: ...
-
-    @property
-    def inputs(self) -> Any: ...
-
-    @property
-    def outputs(self) -> list[Any]: ...
-
-    @property
-    def control_inputs(self) -> list[Any]: ...
-
-    @property
-    def device(self) -> str: ...
-
-    @property
-    def node_def(self) -> Any: ...
-
-    @property
-    def op_def(self) -> Any: ...
+    name: str
+    type: str
+    graph: Any
+    inputs: Any
+    outputs: list[Any]
+    control_inputs: list[Any]
+    device: str
+    node_def: Any
+    op_def: Any
 
     def get_attr(self, name: str) -> Any: ...
 
@@ -92,23 +75,12 @@ class Operation(Protocol):
 class Tensor(Protocol):
     """A tensor of a graph: `tf.Tensor`, without its arithmetic."""
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def op(self) -> Any: ...
-
-    @property
-    def graph(self) -> Any: ...
-
-    @property
-    def dtype(self) -> Any: ...
-
-    @property
-    def shape(self) -> Any: ...
-
-    @property
-    def value_index(self) -> int: ...
+    name: str
+    op: Any
+    graph: Any
+    dtype: Any
+    shape: Any
+    value_index: int
 
     def consumers(self) -> list[Any]: ...
 
@@ -116,26 +88,13 @@ class Tensor(Protocol):
 class Variable(Protocol):
     """A variable of TensorFlow, in a graph or eager: `tf.Variable`."""
 
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def op(self) -> Any: ...
-
-    @property
-    def graph(self) -> Any: ...
-
-    @property
-    def device(self) -> str: ...
-
-    @property
-    def dtype(self) -> Any: ...
-
-    @property
-    def shape(self) -> Any: ...
-
-    @property
-    def initializer(self) -> Any: ...
+    name: str
+    op: Any
+    graph: Any
+    device: str
+    dtype: Any
+    shape: Any
+    initializer: Any
 
     def value(self) -> Any: ...
 

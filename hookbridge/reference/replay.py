@@ -86,7 +86,7 @@ class Replay:
 
     def restore(
         self,
-        model: object,
+        model: Any,
         *,
         names: Mapping[str, str] | None = None,
         must_restore_weights: bool = True,
