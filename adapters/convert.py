@@ -124,7 +124,15 @@ def as_hooks(
 
 
 def hooks_for(items: object, config: HookOptions) -> list[Any]:
-    """`as_hooks` with its options as one object; `config.callbacks` is not used."""
+    """Return what `as_hooks` returns, with its options as one object.
+
+    Args:
+      items: hooks and callbacks, in a list or nested in one.
+      config: the options; `config.callbacks` is not used.
+
+    Raises:
+      errors.RefusedError: a guest cannot run in a session.
+    """
     group = CallbackGroup(config)
     group.beside = records(items)
     hooks = _converted(items, "hook", lambda guest: _as_hook(guest, group))
@@ -214,7 +222,16 @@ def as_callbacks(items: object, *, max_lag: int | None = None) -> list[Any]:
 
 
 def callbacks_for(items: object, *, max_lag: int | None = None) -> list[Any]:
-    """As `as_callbacks`, without noting guests or checking files."""
+    """Return what `as_callbacks` returns, without noting guests or checking files.
+
+    Args:
+      items: hooks and callbacks, in a list or nested in one.
+      max_lag: see `as_callbacks`.
+
+    Raises:
+      errors.InvalidArgumentError: `max_lag` is not a whole number of at least 0.
+      errors.RefusedError: a guest cannot run in `fit`, or not with this Keras.
+    """
     optional_count("max_lag", max_lag, least=0)
     ps_refusals.check_keras()
     is_deferred = max_lag is not None or ps_refusals.in_sight()

@@ -73,7 +73,15 @@ def is_graph_model(model: KerasModel) -> bool:
 
 
 def check_model(model: KerasModel, hook: Hook) -> None:
-    """Refuse a model whose steps are not runs of one session."""
+    """Refuse a model of a v1 graph whose steps are not runs of one session.
+
+    Args:
+      model: the model whose `fit` has begun.
+      hook: the hook that the error names.
+
+    Raises:
+      errors.RefusedError: the model trains under a strategy, or runs eagerly.
+    """
     is_copy = type(model).__name__ == "DistributedCallbackModel"
     if is_copy or model._distribution_strategy:
         why = (

@@ -71,7 +71,9 @@ def of_metrics(metrics: Mapping[str, Any]) -> Means:
 def put(metrics: Mapping[str, Any], means: Means) -> Means:
     """Set metrics of Keras to what an earlier run had; return what is left.
 
-    The variables of a metric have the names `name/number of the variable`.
+    Args:
+      metrics: the metrics of a model by name; their variables are set.
+      means: what was saved in the middle of an epoch.
     """
     with compat.private("eager_mode")():
         for name, metric in metrics.items():

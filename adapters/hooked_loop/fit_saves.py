@@ -25,7 +25,12 @@ _NEWEST: weakref.WeakValueDictionary[str, FitSaves] = weakref.WeakValueDictionar
 
 
 def note_restored(model: KerasModel, prefix: str) -> None:
-    """Remember the checkpoint of a model, for the callbacks of its next `fit`."""
+    """Remember the checkpoint of a model, for the callbacks of its next `fit`.
+
+    Args:
+      model: the model that was restored.
+      prefix: the path of the checkpoint, without the ends of its files.
+    """
     _RESTORED.put(model, (prefix, steps_counted(model)))
 
 

@@ -109,7 +109,12 @@ def rate_of_next_step(optimizer: Optimizer) -> Any:
 def updating_by(
     optimizer: Optimizer, rate: object
 ) -> contextlib.AbstractContextManager[None]:
-    """Return a context in which updates take `rate` in the place of the schedule's."""
+    """Return a context in which updates take `rate` in the place of the schedule's.
+
+    Args:
+      optimizer: an optimizer of Keras, wrapped in another one or not.
+      rate: a number, a tensor or a variable of the graph that is traced.
+    """
     inner = unwrapped(optimizer)
     if hasattr(inner, "_learning_rate"):
         return patching.patched(inner, _learning_rate=rate)

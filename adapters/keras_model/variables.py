@@ -77,7 +77,12 @@ class ModelVariable:
 
 
 def host_variable(value: Callable[[], Any], name: str | None = None) -> Any:
-    """Make an eager variable that is one value on the host under any strategy."""
+    """Make an eager variable that is one value on the host under any strategy.
+
+    Args:
+      value: returns the first value, called where the variable is made.
+      name: the name of the variable; None for TensorFlow's default.
+    """
     # A graph of its own keeps it out of the strategy's scope.
     with tf.Graph().as_default(), compat.private("eager_mode")():
         return tf.Variable(value(), trainable=False, name=name)
@@ -95,7 +100,12 @@ def _name_of(variable: Any) -> str:
 
 
 def assign_all(model: KerasModel, pairs: Sequence[tuple[Any, Any]]) -> None:
-    """Set variables of a model, in Keras's own session if the model is in a graph."""
+    """Set variables of a model, in Keras's own session if the model is in a graph.
+
+    Args:
+      model: the model that has them.
+      pairs: `(variable, value)`, each value an array of the variable's shape.
+    """
     in_graph = [pair for pair in pairs if is_in_graph(pair[0])]
     if in_graph:
         keras_behind(model).backend.batch_set_value(in_graph)

@@ -107,7 +107,12 @@ def _refuse(source: LogSource, op: Operation) -> None:
 def fed_placeholders(
     graph: Graph, feed_dict: Mapping[Any, Any] | None
 ) -> frozenset[Any]:
-    """Return the placeholders that a loop feeds in a run."""
+    """Return the ops of the placeholders that a loop feeds in a run.
+
+    Args:
+      graph: the graph of the session.
+      feed_dict: the `feed_dict` of the run; None feeds nothing.
+    """
     ops = set()
     for key in feed_dict or {}:
         for part in graph_ops.parts(key):

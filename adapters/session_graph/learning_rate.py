@@ -33,9 +33,20 @@ class LearningRate(NamedTuple):
 
 
 def find(graph: Graph, choice: Any = None) -> list[LearningRate]:
-    """Return the learning rates of a graph, one for each optimizer."""
-    # They are the `lr` or `alpha` inputs of the optimizers' update ops, traced back to
-    # their origin. A user may name it (`choice`).
+    """Return the learning rates of a graph, one for each optimizer.
+
+    They are the `lr` or `alpha` inputs of the optimizers' update ops, traced back to
+    their origin.
+
+    Args:
+      graph: the graph that trains.
+      choice: the rate that the user named, a tensor, a variable or a name; None to look
+        for all of them.
+
+    Raises:
+      errors.InvalidArgumentError: `choice` is not a floating-point scalar.
+      errors.UnknownTensorError: the graph has no tensor of that name.
+    """
     rates: dict[Any, LearningRate] = {}
     for op in graph.get_operations():
         tensor = _rate_input(op)

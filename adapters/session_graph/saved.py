@@ -132,7 +132,12 @@ def _columns(values: Mapping[SavedArray, Any]) -> tuple[Any, Any, list[Any]]:
 
 
 def read(prefix: str, entries: Collection[SavedArray]) -> dict[SavedArray, Any]:
-    """Return the arrays of those entries that a checkpoint has."""
+    """Return the arrays of those entries that a checkpoint has.
+
+    Args:
+      prefix: the path of a checkpoint, without the ends of its files.
+      entries: what to look for.
+    """
     reader = tf.train.load_checkpoint(prefix)
     arrays = {
         name: reader.get_tensor(name)

@@ -83,7 +83,12 @@ def writes(session: Session) -> int:
 
 
 def read(session: Session, variables: Sequence[Any]) -> list[Any]:
-    """Return values of several variables in one run, as numpy arrays."""
+    """Return values of several variables in one run, as numpy arrays.
+
+    Args:
+      session: a session of their graph.
+      variables: the variables, or tensors; an empty list needs no run.
+    """
     return list(session.run(list(variables))) if variables else []
 
 
@@ -92,6 +97,10 @@ def write(session: Session, pairs: Iterable[tuple[Any, Any]]) -> None:
 
     As `Variable.load` does, by the initializers with fed inputs. A worker leaves those
     of a parameter server to the chief: N workers would reduce a learning rate N times.
+
+    Args:
+      session: a session of their graph.
+      pairs: `(variable, value)`, each value an array of the variable's shape.
     """
     to_write = [pair for pair in pairs if not _is_left_alone(pair[0])]
     holder = _HELD_BACK.get(session)

@@ -29,7 +29,13 @@ def find_writers(graph: Graph, counter: Any) -> list[Any]:
 
 
 def writes_to(graph: Graph, op: Operation, own: object) -> bool:
-    """Return whether an op may give a variable, by its own op, another value."""
+    """Return whether an op may give a variable, by its own op, another value.
+
+    Args:
+      graph: the graph that has both.
+      op: any op.
+      own: the op of the variable itself, which its readers and writers have as input.
+    """
     if op.type in _READS or op.type in graph_ops.PASSES:
         return False
     for index, tensor in enumerate(op.inputs):

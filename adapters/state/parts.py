@@ -190,7 +190,13 @@ def _with_change(saved: object, before: object, now: object) -> Any:
 
 
 def note_ended(callbacks: Sequence[Any], prefix: str, step: int) -> None:
-    """Note that callbacks already have the state that their run has saved."""
+    """Note that callbacks already have the state that their run has saved.
+
+    Args:
+      callbacks: the callbacks of the run.
+      prefix: the path of the run's last checkpoint, whose folder is noted.
+      step: the global step of that checkpoint.
+    """
     for callback in callbacks:
         _ENDED.put(callback, (os.path.dirname(prefix), step))
 

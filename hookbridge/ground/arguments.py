@@ -158,7 +158,15 @@ def seconds(name: str, value: object) -> float:
 
 
 def amount(name: str, value: object) -> float:
-    """Return a finite number above 0, checked as `seconds` checks a duration."""
+    """Return a finite number above 0, checked as `seconds` checks a duration.
+
+    Args:
+      name: the argument, for the message.
+      value: what was given.
+
+    Raises:
+      errors.InvalidArgumentError: it is anything else.
+    """
     return _finite(name, value, "a finite number above 0", False)
 
 

@@ -74,13 +74,23 @@ def variables(graph: Graph, *keys: str) -> list[Any]:
 
 
 def operations(graph: Graph, key: str) -> list[Any]:
-    """Return the ops of a collection, those of its tensors and names too."""
+    """Return the ops of a collection, those of its tensors and names too.
+
+    Args:
+      graph: the graph that has the collection.
+      key: the collection.
+    """
     elements = _elements(graph, key)
     return list(dict.fromkeys(getattr(element, "op", element) for element in elements))
 
 
 def tensors(graph: Graph, key: str) -> list[Any]:
-    """Return the tensors of a collection, such as `LOSSES`, as often as it has them."""
+    """Return the tensors of a collection, as often as it has them.
+
+    Args:
+      graph: the graph that has the collection.
+      key: the collection, such as `LOSSES`.
+    """
     return [t for t in _elements(graph, key) if isinstance(t, tf.Tensor)]
 
 

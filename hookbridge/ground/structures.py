@@ -121,9 +121,13 @@ class RecentlyUsed:
 
 
 def dense_parts(name: str, value: object) -> Iterator[tuple[str, Any]]:
-    """`(name, tensor)` of each dense tensor of a sparse or ragged one, or of its spec.
+    """Yield `(name, tensor)` of each dense tensor of a sparse or ragged one.
 
     With several ragged axes the splits of the outermost one come first.
+
+    Args:
+      name: the name before the slash of each part's name.
+      value: the tensor, or its spec, whose parts are specs too.
     """
     parts = tf.nest.flatten(value, expand_composites=True)
     names = ["indices", "values", "shape"]

@@ -206,7 +206,13 @@ def _is_column(place: Any, columns: int) -> bool:
 
 
 def batched(examples: Any, batch_size: Any, *, drop_remainder: bool) -> Any:
-    """Return batches of examples; unknown sizes are padded to the longest."""
+    """Return batches of examples; unknown sizes are padded to the longest.
+
+    Args:
+      examples: a `tf.data.Dataset` of single examples.
+      batch_size: the number of examples in a batch, or a tensor with it.
+      drop_remainder: whether a last batch of fewer examples is left out.
+    """
     shapes = [spec.shape for spec in tf.nest.flatten(examples.element_spec)]
     if all(shape.is_fully_defined() for shape in shapes):
         return examples.batch(batch_size, drop_remainder=drop_remainder)

@@ -163,11 +163,18 @@ def num_batches(input_fn: Callable[[], Any]) -> int:
 
 
 def check_first_batch(input_fn: Callable[[], Any], num_towers: int) -> None:
-    """Raise if the first batch of an input does not divide among the towers.
+    """Check that the first batch of an input divides among the towers.
 
     If the size is not static, as after `.batch(8)` without `drop_remainder`, one batch
     is read, in a session of its own. An error there is ignored: training meets it again
     and reports it.
+
+    Args:
+      input_fn: makes the input of a training.
+      num_towers: the number of parts of each batch.
+
+    Raises:
+      errors.InvalidArgumentError: the batch does not divide.
     """
     if num_towers == 1:
         return
