@@ -22,7 +22,14 @@ from hookbridge.ground import compat
 def live_optimizer(
     rates: LiveRates, step: Callable[[], int], flavours: frozenset[str]
 ) -> LiveOptimizer:
-    """Return the live optimizer of a graph, with its own optimizer's name."""
+    """Return the live optimizer of a graph, with its own optimizer's name.
+
+    Args:
+      rates: the learning rates of the graph, one for each optimizer.
+      step: returns the global step, which is `optimizer.iterations`.
+      flavours: of "keras2" and "keras3" those for whose `isinstance` it is an
+        `Optimizer`.
+    """
     facts = [optimizer_of(live.rate) for live in rates.each]
     single = facts[0] if len(facts) == 1 else Optimizer()
     kind = _named(LiveOptimizer, single.class_name)
@@ -234,7 +241,7 @@ def _schedule_class() -> Any:
         def __init__(self, live: LiveRate) -> None:
             self._live = live
 
-        def __call__(self, step: Any) -> Any:
+        def __call__(self, step: object) -> Any:
             return self._live.of_next_step()
 
     return LiveSchedule

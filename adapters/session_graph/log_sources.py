@@ -198,9 +198,14 @@ def find_metric(name: str, graph: Graph) -> LogSource | None:
 def find_sources(
     logs: Mapping[str, Any], wanted: Iterable[str], graph: Graph
 ) -> list[LogSource]:
-    """All entries in Keras's order: the loss first, then the metrics as named."""
-    # Metrics that callbacks monitor (`wanted`) are found by name where `logs` does not
-    # have them.
+    """Return all entries in Keras's order: the loss first, then the metrics as named.
+
+    Args:
+      logs: the user's `{key of logs: tensor or its name}`.
+      wanted: metrics that callbacks monitor; those that `logs` does not have are found
+        by name.
+      graph: the graph that trains.
+    """
     specs = {"loss": None, **logs}
     if specs["loss"] is None:
         specs["loss"] = find_loss(graph)

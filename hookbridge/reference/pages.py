@@ -24,7 +24,12 @@ _LEAST = -6.0  # of the logarithms: a millionth of the tolerance, or no differen
 
 
 def write_page(result: Comparison, file: str | Path) -> None:
-    """Write the page, which needs no other file and no network."""
+    """Write the page of a comparison, which needs no other file and no network.
+
+    Args:
+      result: the comparison.
+      file: the path of the page; an existing file is replaced.
+    """
     text = page(_title(result), map(_with_code, _body(result)))
     Path(file).write_text(text, encoding="utf-8")
 

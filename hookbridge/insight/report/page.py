@@ -23,9 +23,12 @@ def table(
     *,
     numbers_from: int | None = None,
 ) -> str:
-    """Return a table of plain text.
+    """Return the HTML of a table of plain text.
 
-    The columns from `numbers_from` on are aligned right.
+    Args:
+      rows: the cells of each row.
+      header: the titles of the columns; empty for a table without titles.
+      numbers_from: the first column that is aligned right; None aligns all left.
     """
 
     def row(cells: Sequence[str], tag: str) -> str:

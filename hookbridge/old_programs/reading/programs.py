@@ -47,6 +47,13 @@ def read_program(files: Sequence[str], roots: Sequence[str]) -> Programs:
     """Read the main file of a program, and what it imports from own folders.
 
     A module that cannot be parsed is left out: importing it later shows the error.
+
+    Args:
+      files: the paths of the program's files, the main one first.
+      roots: the folders in which its imports are looked up.
+
+    Raises:
+      errors.InvalidArgumentError: the main file cannot be parsed.
     """
     main, *imported_ones = map(read_module, files)
     if isinstance(main, Unread):
@@ -335,7 +342,13 @@ def read_programs(
 ) -> tuple[Programs, list[Unread]]:
     """Read files and folders, and the modules that they import.
 
-    `folder` is the one in which `python -m` looks for modules, and not beside files.
+    Args:
+      paths: the files, and the folders with all of their Python files and notebooks.
+      folder: where `python -m` looks for modules, and not beside the files; empty for
+        files that run by their paths.
+
+    Returns:
+      The programs, and the files and cells that cannot be parsed.
     """
     paths = list(paths)
     files = [read_module(path) for path in find_files(paths)]
