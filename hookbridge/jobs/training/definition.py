@@ -114,7 +114,7 @@ class ModelDefinition:
             raise self.wrong("optimizer", optimizer, "an optimizer")
         return optimizer
 
-    def loss(self, labels: Any, predictions: Any) -> Any:
+    def loss(self, labels: object, predictions: object) -> Any:
         """Return the mean loss of a batch, a scalar float32 tensor."""
         loss = self._loss(labels, predictions)
         try:
