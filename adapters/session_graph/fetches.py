@@ -112,7 +112,13 @@ class FetchPlan:
         counter: StepCounter,
         feed_dict: Mapping[Any, Any] | None,
     ) -> tuple[StepFetch, int | None]:
-        """Return what a step fetches, and how far it moves the counter, if known."""
+        """Return what a step fetches, and how far it moves the counter, if known.
+
+        Args:
+          step: the ops that the loop's own fetches run.
+          counter: the global step of the session.
+          feed_dict: what the loop feeds.
+        """
         fed = self._fed_beside(step, feed_dict)
         entry: tuple[StepFetch, int | None] | None = self._of_steps.get((step, fed))
         if entry is None or (entry[1] is not None and not counter.is_counted):
@@ -128,7 +134,12 @@ class FetchPlan:
     def fetch_between(
         self, update: ReachedOps, feed_dict: Mapping[Any, Any] | None
     ) -> StepFetch | None:
-        """Return what an update without a step fetches, or None."""
+        """Return what an update without a step fetches, or None.
+
+        Args:
+          update: the ops that the loop's own fetches run.
+          feed_dict: what the loop feeds.
+        """
         if not self._between:
             return None
         fed = self._fed_beside(update, feed_dict)

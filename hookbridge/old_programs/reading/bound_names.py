@@ -60,7 +60,12 @@ class Scope:
         self.above = above  # the scope around it; None for a module
 
     def bind(self, name: str, dotted: str) -> None:
-        """Note what an import gives to a name."""
+        """Note what an import gives to a name.
+
+        Args:
+          name: the name in the file.
+          dotted: what is imported, by its full name.
+        """
         self.imported.setdefault(name, {})[dotted] = None
 
     def has(self, name: str) -> bool:

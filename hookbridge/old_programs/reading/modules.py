@@ -195,7 +195,9 @@ class Module:
     def column(self, line: int, offset: int) -> int:
         """Return the 1-based column in characters.
 
-        Python's offset counts bytes, from 0.
+        Args:
+          line: the number of the line, from 1.
+          offset: Python's offset in it, which counts bytes, from 0.
         """
         before = self.lines[line - 1].encode()[:offset] if offset else b""
         return len(before.decode()) + 1
