@@ -12,7 +12,7 @@ from hookbridge.ground.patching import assign
 
 
 class ListObserver(Protocol):
-    """What is told before and after the events of all callbacks."""
+    """Who hears before and after the events of all callbacks."""
 
     def none_has_begun(self, callbacks: list[Any]) -> None:
         """Before `on_train_begin`, in which callbacks may restore a backup."""

@@ -140,7 +140,8 @@ class StepNames:
                     "computed from it. Feed a tensor that is computed before it.",
                     see="live session",
                 )
-        for key in self.of_rows.intersection(keys):
+        if of_rows := self.of_rows.intersection(keys):
+            key = min(of_rows)
             raise errors.LiveSessionError(
                 f"`{key}` is the gradient of some rows only (`tf.IndexedSlices`), and "
                 "cannot be fed as a whole. Feed the gradient of another variable, or "

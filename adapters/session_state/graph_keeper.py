@@ -242,7 +242,7 @@ class GraphKeeper(SaveKeeper):
                 state.part.add_later_events()
             self._keeper.write_state(*checkpoints)
 
-    def others_moved(self, before: int, step: int) -> None:
+    def note_external_steps(self, before: int, step: int) -> None:
         """Note that other workers have moved the step since this process's last one.
 
         Args:

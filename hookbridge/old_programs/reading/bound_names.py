@@ -167,7 +167,9 @@ class Names:
         """Note `tf = importlib.import_module("tensorflow")`."""
         root, parts = _parts(node.value)
         module = loaded(root)
-        for target in node.targets if module else ():
+        if not module:
+            return
+        for target in node.targets:
             if isinstance(target, ast.Name):
                 scope.bind(target.id, ".".join([module, *parts]))
                 if scope is self._top:
