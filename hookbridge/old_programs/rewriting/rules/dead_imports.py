@@ -87,9 +87,8 @@ def _plain(imported: Import, become: Resolution, context: Context) -> NewImport 
     if imported.bound == KERAS and become.code in KERAS_CODES:
         whole = context.resolve(KERAS) or become
         return _line(imported, whole.replacement, context)
-    is_module = (
-        "." not in imported.full and removed_part(imported.full) == imported.full
-    )
+    full = imported.full
+    is_module = "." not in full and removed_part(full) == full
     # Python removed a whole module.
     has_other = is_module and become.replacement
     return NewImport(f"import {become.replacement}") if has_other else None
