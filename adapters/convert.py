@@ -35,11 +35,11 @@ def as_hooks(
     *,
     steps_per_epoch: int | None = None,
     epochs: int | None = None,
-    model: Any = None,
+    model: object = None,
     logs: Mapping[str, Any] | None = None,
     validation: Callable[[], Mapping[str, float]] | Any = None,
     validation_freq: int | Collection[int] = 1,
-    learning_rate: Any = None,
+    learning_rate: object = None,
     params: Mapping[str, Any] | None = None,
     missing_metric: Literal["refuse", "warn"] = "refuse",
     hooks_on: Literal["runs", "steps"] = "runs",
@@ -75,9 +75,9 @@ def as_hooks(
         `{metric: value}` (the prefix is added): a function of the session, a function
         without arguments, which runs eagerly, a pair `(estimator, eval_spec)`, or an
         object with a method `run(session, report)`, which evaluates on the live
-        variables and reports each batch (`hookbridge.ground.validation.Validation`).
-        If a callback monitors a `val_*` name, and no `metric_names` of the function or
-        object tell what there will be, it is also called once before the first step.
+        variables and reports each batch (`hb.Validation`). If a callback monitors a
+        `val_*` name, and no `metric_names` of the function or object tell what there
+        will be, it is also called once before the first step.
       validation_freq: as in `Model.fit`: every how many epochs `validation` is called,
         or at the ends of which epochs, counted from 1.
       learning_rate: the tensor, variable or name that `optimizer.learning_rate`

@@ -52,7 +52,7 @@ class TraceOfIterator:
         return self._concrete(iterator)
 
 
-def inner_function_of(function: Any) -> Any:
+def inner_function_of(function: object) -> Any:
     """Return the `tf.function` inside what Keras made, or None."""
     # Keras 2 makes a `tf.function`. Keras 3 makes a Python function around a
     # `tf.function`, which returns an optional. With one step per execution the optional
@@ -81,7 +81,7 @@ def loops_over_one_step() -> bool:
     return compat.keras3_version() >= (3, 16)
 
 
-def _one_step(function: Any) -> Any:
+def _one_step(function: object) -> Any:
     """Return a `tf.function` of an iterator that makes one step, or None."""
     names = compat.closure_of("keras3_one_step", function)
     if names is None or inner_function_of(function) is None:

@@ -54,7 +54,9 @@ class LoopFunction:
             return
         make_callable = function._make_callable
 
-        def make(arrays: Any, symbols: Any, values: Any, session: Session) -> None:
+        def make(
+            arrays: object, symbols: object, values: object, session: Session
+        ) -> None:
             make_callable(arrays, symbols, values, self._session_of(function, session))
 
         methods = InstanceMethods(function, {"_make_callable": make})

@@ -84,7 +84,7 @@ def given_role(guest: object) -> Role | None:
     return role
 
 
-def check_role(role: Any) -> Role:
+def check_role(role: object) -> Role:
     for known in ROLES:
         if role == known:
             return known

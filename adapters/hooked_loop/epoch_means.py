@@ -11,7 +11,7 @@ from hookbridge.adapters.keras_model.optimizers import tf_variable
 from hookbridge.adapters.keras_model.variables import components
 from hookbridge.adapters.state.loop_state import Means
 from hookbridge.ground import compat
-from hookbridge.ground.protocols import KerasModel
+from hookbridge.ground.protocols import KerasModel, Variable
 
 
 class EpochMeans(Protocol):
@@ -98,13 +98,13 @@ def _is_mean(metric: Any) -> bool:
     return mean is not None and type(metric).result is mean.result
 
 
-def _read(variable: Any) -> Any:
+def _read(variable: Variable) -> Any:
     parts = [np.asarray(part) for part in components(tf_variable(variable))]
     is_spread = len(parts) > 1 and _is_summed(variable)
     return np.sum(parts, axis=0) if is_spread else parts[0]
 
 
-def _write(variable: Any, value: Any) -> None:
+def _write(variable: Variable, value: object) -> None:
     variable = tf_variable(variable)
     first, *replicas = components(variable)
     if value is None or np.shape(value) != tuple(first.shape):
@@ -115,7 +115,7 @@ def _write(variable: Any, value: Any) -> None:
         replica.assign(np.zeros_like(value) if _is_summed(variable) else value)
 
 
-def _is_summed(variable: Any) -> bool:
+def _is_summed(variable: Variable) -> bool:
     name = getattr(tf_variable(variable).synchronization, "name", "")
     return str(name) == "ON_READ"
 

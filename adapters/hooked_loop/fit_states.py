@@ -32,7 +32,7 @@ from hookbridge.adapters.state.save_keepers import Save, SaveKeeper
 from hookbridge.adapters.state.write_order import AtOnce, wait_for_writes
 from hookbridge.ground.memory import Fact
 from hookbridge.ground.patching import assign
-from hookbridge.ground.protocols import KerasModel, Session
+from hookbridge.ground.protocols import Callback, KerasModel, Session
 
 _IS_GUEST = Fact[bool]("guest", "is given to as_callbacks")
 
@@ -44,7 +44,7 @@ def note_guests(callbacks: Sequence[Any]) -> None:
         _IS_GUEST.put(callback, True)
 
 
-def _is_of_each_list(callback: Any) -> bool:
+def _is_of_each_list(callback: Callback) -> bool:
     return stock.row(type(callback).__name__).is_of_each_list
 
 

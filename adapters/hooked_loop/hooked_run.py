@@ -228,7 +228,7 @@ class HookedRun:
         """Keep the run open until `note_ended` is called with this member too."""
         self._waited_for.append(member)
 
-    def note_ended(self, member: Any) -> None:
+    def note_ended(self, member: object) -> None:
         """Note that a member has had its last event; the last one ends it all."""
         if self._monitored is None or self.is_over:
             return

@@ -9,6 +9,7 @@ from hookbridge.adapters.guests.any_flavour import Inserted
 from hookbridge.adapters.guests.guest_record import unwrapped
 from hookbridge.ground import compat
 from hookbridge.ground.patching import assign
+from hookbridge.ground.protocols import Callback
 
 
 class ListObserver(Protocol):
@@ -63,42 +64,42 @@ class _Before(_End):
 class _First(_End):
     """The first callback of a `fit`: no other has had the events that it gets."""
 
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
         self.observer.epoch_begins(epoch)
 
     def on_test_begin(self, logs: Any = None) -> None:
         self.observer.epoch_ends()
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: object = None) -> None:
         self.observer.epoch_ends()
 
-    def on_train_end(self, logs: Any = None) -> None:
+    def on_train_end(self, logs: object = None) -> None:
         self.observer.training_ends()
 
 
 class _Last(_End):
     """The last callback of a `fit`: all others have had the events that it gets."""
 
-    def on_train_begin(self, logs: Any = None) -> None:
+    def on_train_begin(self, logs: object = None) -> None:
         everyone = self._everyone()
         if everyone is not None:
             _put_first(everyone, _First(self.observer, everyone))
         self.observer.all_have_begun()
 
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
         self.observer.epoch_has_begun()
 
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+    def on_epoch_end(self, epoch: int, logs: object = None) -> None:
         self.observer.epoch_has_ended(epoch)
 
     def on_test_end(self, logs: Any = None) -> None:
         self.observer.all_have_evaluated()
 
-    def on_train_end(self, logs: Any = None) -> None:
+    def on_train_end(self, logs: object = None) -> None:
         self.observer.all_have_ended()
 
 
-def _put_first(everyone: Any, callback: Any) -> None:
+def _put_first(everyone: Any, callback: Callback) -> None:
     # A new list: Keras goes through the old one now.
     assign(everyone, callbacks=[callback, *everyone.callbacks])
 

@@ -54,7 +54,7 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self.request = request
         return request
 
-    def _check(self, request: Any) -> None:
+    def _check(self, request: object) -> None:
         """Refuse what is not a `SessionRunArgs`, in the words of a TF session."""
         kind = type(request).__name__
         if request is not None and not hasattr(request, "fetches"):

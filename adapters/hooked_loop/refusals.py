@@ -185,7 +185,7 @@ def _elements(hook: Hook) -> Iterator[tuple[str, Any, Any]]:
                     yield attribute, item, None
 
 
-def _is_eager(item: Any) -> bool:
+def _is_eager(item: object) -> bool:
     """Return whether an item is a tensor or variable of the eager runtime."""
     value = tf_variable(item)
     return isinstance(value, tf.Variable) or tf.is_tensor(value)

@@ -20,7 +20,7 @@ from hookbridge.adapters.keras_model.optimizers import (
 )
 from hookbridge.adapters.keras_model.v1_optimizers import named_variables, v1_inside
 from hookbridge.ground import compat
-from hookbridge.ground.protocols import KerasModel
+from hookbridge.ground.protocols import KerasModel, Optimizer, Variable
 
 
 class ModelVariable:
@@ -132,12 +132,12 @@ def _variables_of_optimizers(model: KerasModel) -> list[tuple[Any, str]]:
     return named
 
 
-def _name_in_model(variable: Any, model: KerasModel) -> str:
+def _name_in_model(variable: Variable, model: KerasModel) -> str:
     """Return the name of a weight, which begins with the layer as in a v1 graph."""
     return _name_of(variable).removeprefix(f"{model.name}/")
 
 
-def _name_in_optimizer(variable: Any, scope: str, optimizer: Any) -> str:
+def _name_in_optimizer(variable: Variable, scope: str, optimizer: Optimizer) -> str:
     """Return the name of an optimizer's variable, below the scope of the optimizer."""
     if is_in_graph(variable):  # which a v1 saver has named it by
         return _name_of(variable)

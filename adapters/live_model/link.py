@@ -12,6 +12,7 @@ from hookbridge.adapters.live_model.eager_classes import EagerClasses
 from hookbridge.adapters.live_model.optimizer import LiveOptimizer
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights
+from hookbridge.ground.protocols import Variable
 
 
 class Link:
@@ -72,7 +73,7 @@ class Link:
         self.rates.push()
         self.weights.mirrors.push()
 
-    def owns(self, variable: Any) -> bool:
+    def owns(self, variable: Variable) -> bool:
         """Return whether an eager variable follows the session."""
         return self.weights.mirrors.has(variable) or any(
             variable is live_variable

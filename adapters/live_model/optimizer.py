@@ -241,7 +241,7 @@ def _schedule_class() -> Any:
         def __init__(self, live: LiveRate) -> None:
             self._live = live
 
-        def __call__(self, step: Any) -> Any:
+        def __call__(self, step: object) -> Any:
             return self._live.of_next_step()
 
     return LiveSchedule

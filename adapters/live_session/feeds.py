@@ -13,7 +13,7 @@ from hookbridge.ground.arguments import shown
 from hookbridge.ground.protocols import Graph
 
 
-def dense(graph: tf.Graph, key: Any, value: Any) -> list[tuple[Any, Any]]:
+def dense(graph: tf.Graph, key: object, value: Any) -> list[tuple[Any, Any]]:
     """Return an entry of a `feed_dict` as `(tensor, value)`: several if it is sparse.
 
     Args:
@@ -76,7 +76,7 @@ def array_of(graph: tf.Graph, tensor: tf.Tensor, value: object) -> Any:
     return array
 
 
-def mapper_of(graph: Graph, fetches: Any) -> Any:
+def mapper_of(graph: Graph, fetches: object) -> Any:
     """TensorFlow's mapper of a structure of fetches."""
     try:
         with graph.as_default():

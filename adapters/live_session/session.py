@@ -16,6 +16,7 @@ from hookbridge.adapters.live_session.imported_ops import SessionResources
 from hookbridge.adapters.live_session.plan import Plan
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.ground import compat, structures
+from hookbridge.ground.protocols import Tensor
 
 v1 = tf.compat.v1
 
@@ -280,5 +281,5 @@ def _asks(options: tf.compat.v1.RunOptions | None) -> bool:
     return options is not None and bool(options.ByteSize())
 
 
-def _to_numpy(tensor: Any) -> Any:
+def _to_numpy(tensor: Tensor) -> Any:
     return tensor.numpy() if hasattr(tensor, "numpy") else tensor

@@ -58,7 +58,7 @@ class StepNames:
         """Return whether the tensors of a trace have been entered."""
         return bool(self._traced)
 
-    def add_short(self, key: str, dtype: Any, shape: Any) -> None:
+    def add_short(self, key: str, dtype: object, shape: object) -> None:
         """Enter a tensor under a key that hookbridge gives.
 
         Args:

@@ -15,7 +15,7 @@ from hookbridge import errors
 from hookbridge.adapters.session_graph import graph_ops
 from hookbridge.adapters.session_graph.log_sources import LogSource
 from hookbridge.adapters.session_graph.steps import ReachedOps
-from hookbridge.ground.protocols import Graph
+from hookbridge.ground.protocols import Graph, Operation
 
 # Ops that have an iterator's handle as input and take no data from it.
 _HARMLESS = (
@@ -89,7 +89,7 @@ class DataPulls:
         return not extra
 
 
-def _refuse(source: LogSource, op: Any) -> None:
+def _refuse(source: LogSource, op: Operation) -> None:
     """Refuse an entry that needs `op`, which no training run reaches."""
     entry = f'`logs["{source.key}"]` ("{source.tensor.name}")'
     if op.type == _PLACEHOLDER:
@@ -128,12 +128,12 @@ def fed_placeholders(
     return frozenset(op for op in ops if op.type == _PLACEHOLDER)
 
 
-def _is_data(op: Any) -> bool:
+def _is_data(op: Operation) -> bool:
     """Return whether an op takes data from an iterator or a queue, or has to be fed."""
     return op.type == _PLACEHOLDER or _pulls(op)
 
 
-def _pulls(op: Any) -> bool:
+def _pulls(op: Operation) -> bool:
     """Return whether an op takes data.
 
     A call that is given an iterator counts as such.

@@ -23,7 +23,7 @@ class StepFetch:
         others: Sequence[LogSource],
         *,
         numbers: Sequence[str] = (),
-        vector: Any = None,
+        vector: object = None,
         reads_counter: bool = False,
     ) -> None:
         self._numbers = list(numbers)
@@ -63,7 +63,7 @@ class FetchPlan:
     """
 
     def __init__(
-        self, counter: Any, sources: Sequence[LogSource], steps: StepGraph
+        self, counter: object, sources: Sequence[LogSource], steps: StepGraph
     ) -> None:
         movers = [*steps.movers, *steps.pushes]
         self._pulls = DataPulls(sources, [*movers, *steps.updates])

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.session_graph import graph_ops, session_variables
 from hookbridge.ground import collected, compat
-from hookbridge.ground.protocols import Graph, Session
+from hookbridge.ground.protocols import Graph, Session, Variable
 
 
 class SavedArray(NamedTuple):
@@ -26,7 +26,7 @@ class SavedArray(NamedTuple):
     slice: str
     variable: str  # the name of the variable in its graph, without ":0"
 
-    def of(self, array: Any) -> Any:
+    def of(self, array: object) -> Any:
         """Return this entry's part of the whole array."""
         for axis, part in enumerate(self.slice.rpartition(" ")[2].split(":")):
             if "," in part:
@@ -81,7 +81,7 @@ def entries_of_saver(saver: Any, graph: Graph) -> dict[SavedArray, Any]:
     return entries
 
 
-def is_saved(variable: Any) -> bool:
+def is_saved(variable: Variable) -> bool:
     """Return whether a saver of the variable's graph writes it."""
     graph = variable.graph
     definitions = [s.saver_def for s in collected.savers(graph)]

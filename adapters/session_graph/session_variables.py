@@ -15,7 +15,7 @@ from hookbridge import errors
 from hookbridge.adapters.session_graph import graph_ops
 from hookbridge.ground import collected
 from hookbridge.ground.memory import Fact
-from hookbridge.ground.protocols import Graph, Session
+from hookbridge.ground.protocols import Graph, Session, Variable
 from hookbridge.ground.tf_config import task_of
 
 
@@ -111,7 +111,7 @@ def write(session: Session, pairs: Iterable[tuple[Any, Any]]) -> None:
         _WRITES.put(session, writes(session) + 1)
 
 
-def _is_left_alone(variable: Any) -> bool:
+def _is_left_alone(variable: Variable) -> bool:
     """Return whether this process is a worker and the variable is on a server."""
     is_elsewhere = task_of() == "worker" and "/job:ps" in (variable.device or "")
     if is_elsewhere:

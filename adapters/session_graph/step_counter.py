@@ -8,7 +8,7 @@ from typing import Any
 
 from hookbridge.adapters.session_graph.steps import ReachedOps, StepGraph
 from hookbridge.ground.patching import InstanceMethods
-from hookbridge.ground.protocols import RunContext, Session
+from hookbridge.ground.protocols import RunContext, Session, Variable
 
 
 class StepCounter:
@@ -19,7 +19,7 @@ class StepCounter:
     with `SyncReplicasOptimizer`, several train ops or a computed increment.
     """
 
-    def __init__(self, variable: Any, steps: StepGraph) -> None:
+    def __init__(self, variable: Variable, steps: StepGraph) -> None:
         self.variable = variable
         self._steps = steps
         self._session: Any = None
@@ -30,7 +30,7 @@ class StepCounter:
         # hook sees, or one that failed.
         self.stale: bool = False
 
-    def bind(self, session: Session, member: Any) -> None:
+    def bind(self, session: Session, member: object) -> None:
         """Follow a session; `member` is a key in the fetches of the loop's steps."""
         self._member = member
         if session is not self._session:
@@ -75,12 +75,12 @@ class StepCounter:
         """Note that a run that is not a step of the loop may move the global step."""
         self.stale = True
 
-    def note_callable(self, fetches: Any) -> None:
+    def note_callable(self, fetches: object) -> None:
         """Note that a callable is being made whose runs will not be seen."""
         if self.may_move(fetches):
             self.is_counted = False
 
-    def may_move(self, fetches: Any) -> bool:
+    def may_move(self, fetches: object) -> bool:
         """Return whether a run that is not a step of the loop may move the step."""
         if type(fetches) is dict and self._member in fetches:
             return False

@@ -46,7 +46,7 @@ class TrainingRun(CallbackRun):
     """
 
     def __init__(
-        self, config: HookOptions, graph: Graph, counter: Any, steps: StepGraph
+        self, config: HookOptions, graph: Graph, counter: object, steps: StepGraph
     ) -> None:
         super().__init__(config, graph)
         sources = log_sources.find_sources(
@@ -93,7 +93,7 @@ class TrainingRun(CallbackRun):
         rates = [live.rate for live in self.model.live_link.rates.each]
         rate_checks.check_settable(guest, rates)
 
-    def enter(self, member: Any, session: Session, coord: Coordinator) -> None:
+    def enter(self, member: object, session: Session, coord: Coordinator) -> None:
         if member is self.members[0]:
             self._arguments.join(session)
         super().enter(member, session, coord)

@@ -66,7 +66,7 @@ class LoopState(NamedTuple):
         return Epoch(first + epochs, is_open, start + epochs * self.steps_per_epoch)
 
 
-def parse(document: Any, step: int) -> LoopState:
+def parse(document: object, step: int) -> LoopState:
     """Return what `document` described; of another version, parts may be missing.
 
     Args:

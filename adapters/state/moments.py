@@ -45,7 +45,7 @@ class Checkpoint:
     def __init__(
         self,
         prefix: str,
-        session: Any = None,
+        session: object = None,
         mark: Callable[[], Any] = lambda: None,
         write: Callable[[], Any] = lambda: None,
         order: WriteOrder | None = None,

@@ -15,6 +15,7 @@ from hookbridge.adapters.state.loop_state import LoopState, epoch_of
 from hookbridge.adapters.state.matching import Matches, match
 from hookbridge.adapters.state.restart_line import log_restart
 from hookbridge.ground.memory import Fact
+from hookbridge.ground.protocols import Callback
 
 # Where the last run of a callback in this process ended: the directory and the step.
 _ENDED = Fact[tuple[str, int]]("guest", "where its last run ended")
@@ -138,7 +139,7 @@ class Saved:
             identity.DECISIVE - {"filepath"} if is_of_chief else identity.DECISIVE,
         )
 
-    def entry_of(self, callback: Any) -> Entry | None:
+    def entry_of(self, callback: Callback) -> Entry | None:
         """Return the state of a callback, or None if it has none here."""
         for index, known in enumerate(self._callbacks):
             if known is callback and index in self._matches.pairs:
@@ -177,7 +178,7 @@ class Saved:
         log_restart(self.path, self.step, epoch_of(self.loops), going_on, anew)
 
 
-def _with_change(saved: Any, before: Any, now: Any) -> Any:
+def _with_change(saved: object, before: object, now: object) -> Any:
     """Return a value with the change from `before` to `now`, where that is clear."""
     if attributes.same(*(attributes.encoded(value) for value in (saved, before))):
         return now
@@ -213,7 +214,7 @@ def _was_reconfigured(
     return now[attribute] != before[attribute] and not isinstance(now[attribute], list)
 
 
-def _put(callback: Any, entry: Entry, saved: Saved) -> list[str]:
+def _put(callback: Callback, entry: Entry, saved: Saved) -> list[str]:
     """Set the attributes of a callback; return what its next state needs too."""
     name, state = entry.identity.kind, entry.state
     has_it = _ENDED.get(callback) == saved.at

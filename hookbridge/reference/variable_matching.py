@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hookbridge import errors
 from hookbridge.ground.arguments import shown, string_mapping
@@ -139,7 +139,7 @@ def _left(names: Iterable[str], taken: Collection[str]) -> list[str]:
     return [name for name in names if name not in taken]
 
 
-def _check(name: Any, choices: Shapes, what: str) -> None:
+def _check(name: object, choices: Shapes, what: str) -> None:
     """Raise unless a name is one of the choices, which are of some kind."""
     if not isinstance(name, str):
         raise errors.InvalidArgumentError(

@@ -134,12 +134,12 @@ def keras3_version() -> tuple[int, int]:
     return installed.major_minor(version) if version.startswith("3") else (0, 0)
 
 
-def is_keras3(module: Any) -> bool:
+def is_keras3(module: object) -> bool:
     """Return whether a Keras module is Keras 3."""
     return str(getattr(module, "__version__", "2")).startswith("3")
 
 
-def keras_backend(module: Any) -> str:
+def keras_backend(module: object) -> str:
     """Return the backend of a Keras module: "tensorflow", "jax", "torch" ..."""
     backend = getattr(getattr(module, "backend", None), "backend", None)
     return str(backend()) if is_keras3(module) and callable(backend) else "tensorflow"

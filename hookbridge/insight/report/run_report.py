@@ -186,7 +186,7 @@ def as_words(settings: Mapping[str, Any]) -> dict[str, str]:
     return {name: _in_words(value) for name, value in settings.items()}
 
 
-def _in_words(value: Any) -> str:
+def _in_words(value: object) -> str:
     if value is None or value in ("", (), []):
         return "not set"
     if isinstance(value, bool):

@@ -147,7 +147,7 @@ class Pipeline:
         bad = find_bad_rows(self._rows, self.transform, most=1)
         return bad[0] if bad else None
 
-    def _example(self, row: Any) -> Any:
+    def _example(self, row: object) -> Any:
         """Return what the extractor makes of a row, with checked labels and paths."""
         if self._rows.format == "tfrecord":
             return self._extractor(row)
@@ -219,7 +219,7 @@ def batched(examples: Any, batch_size: Any, *, drop_remainder: bool) -> Any:
     return examples.padded_batch(batch_size, drop_remainder=drop_remainder)
 
 
-def _below(folder: str, location: Any) -> Any:
+def _below(folder: str, location: object) -> Any:
     """Return a location, in `folder` unless absolute or of another file system."""
     is_whole = tf.strings.regex_full_match(location, r"(/|[A-Za-z0-9]+://).*")
     return tf.where(is_whole, location, tf.strings.join([folder, location], "/"))

@@ -147,7 +147,7 @@ def _made(logs: Callable[[Any], Any], returned: object) -> dict[str, Any]:
     return dict(made)
 
 
-def named(returned: Any, logs: Logs) -> dict[str, Any]:
+def named(returned: object, logs: Logs) -> dict[str, Any]:
     """Return what a step returned, by name: `loss` if it is a single number."""
     if isinstance(returned, Mapping):
         return _of_mapping(returned, logs)
@@ -190,7 +190,7 @@ def _is_scalar(value: Any) -> bool:
     return bool(value.shape.rank == 0 and is_numeric)
 
 
-def _is_one_number(value: Any) -> bool:
+def _is_one_number(value: object) -> bool:
     try:
         array = np.asarray(value)
     except (TypeError, ValueError, NotImplementedError):

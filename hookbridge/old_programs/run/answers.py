@@ -104,14 +104,14 @@ class Answers:
         return value
 
     @_not_converted
-    def there(self, value: Any) -> Any:
+    def there(self, value: object) -> Any:
         """Return what a name means in a file that catches its `AttributeError`."""
         if views.is_gone(value):
             raise AttributeError(f"TensorFlow removed this name: {value!r}")
         return value
 
     @_not_converted
-    def has(self, value: Any, name: str) -> bool:
+    def has(self, value: object, name: str) -> bool:
         """`hasattr(value, name)`: a program that asks has another way without it."""
         if not hasattr(value, name):
             return False

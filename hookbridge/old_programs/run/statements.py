@@ -225,7 +225,7 @@ def _is_answered(name: str) -> bool:
     return name.partition(".")[0] in ROOTS
 
 
-def _listed(nodes: Any) -> list[Any]:
+def _listed(nodes: object) -> list[Any]:
     return nodes if isinstance(nodes, list) else [nodes]
 
 

@@ -162,7 +162,7 @@ def dynamic_decode(
     return outputs, state, lengths
 
 
-def _kept(finished: Any, old: Any, new: Any) -> Any:
+def _kept(finished: object, old: object, new: object) -> Any:
     """Return the old values where sequences are finished, the new ones elsewhere."""
     return map_batched(
         lambda after, before: tf.compat.v1.where(finished, before, after), new, old

@@ -41,10 +41,10 @@ class AttentionWrapper(RNNCell):  # type: ignore[misc]
         alignment_history: bool = False,
         cell_input_fn: Callable[[Any, Any], Any] | None = None,
         output_attention: bool = True,
-        initial_cell_state: Any = None,
+        initial_cell_state: object = None,
         name: str | None = None,
         *,
-        dtype: Any = None,
+        dtype: object = None,
     ) -> None:
         super().__init__(name=name)
         if isinstance(attention_mechanism, list | tuple):
@@ -136,5 +136,5 @@ class AttentionWrapper(RNNCell):  # type: ignore[misc]
         return (attention if self._output_attention else output), new
 
 
-def _side_by_side(inputs: Any, attention: Any) -> Any:
+def _side_by_side(inputs: object, attention: object) -> Any:
     return tf.concat([inputs, attention], -1)

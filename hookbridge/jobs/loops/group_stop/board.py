@@ -95,7 +95,9 @@ class Notes:
         with contextlib.suppress(tf.errors.OpError):
             self._session.close()
 
-    def _run(self, fetch: Any, feeds: Any = None, timeout_ms: int = CALL_MS) -> Any:
+    def _run(
+        self, fetch: object, feeds: object = None, timeout_ms: int = CALL_MS
+    ) -> Any:
         options = tf.compat.v1.RunOptions(timeout_in_ms=timeout_ms)
         return self._session.run(fetch, feeds, options=options)
 

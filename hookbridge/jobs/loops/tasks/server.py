@@ -24,7 +24,7 @@ v1 = tf.compat.v1
 ANSWER_SECS = 5.0
 
 
-def start_server(config: ClusterConfig, session_config: Any) -> Any:
+def start_server(config: ClusterConfig, session_config: object) -> Any:
     """Start the server of this task of a cluster, on its port.
 
     Args:

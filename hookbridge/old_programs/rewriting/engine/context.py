@@ -165,7 +165,7 @@ class Context:
             for f in self.findings
         )
 
-    def span(self, node: Any) -> tuple[int, int]:
+    def span(self, node: object) -> tuple[int, int]:
         """Return where a node begins and ends in the text."""
         return self.changes.span(node)
 
@@ -225,7 +225,7 @@ class Context:
             node = self.parents[node]
         return isinstance(node, ast.JoinedStr)
 
-    def note(self, rule: str, node: Any, old: str, new: str) -> None:
+    def note(self, rule: str, node: object, old: str, new: str) -> None:
         """Note an edit."""
         self.edits.append(Edit(rule, getattr(node, "lineno", 1), old, new))
 

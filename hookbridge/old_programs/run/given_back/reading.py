@@ -35,7 +35,7 @@ class Reader:
         self._takes_more = takes_more
 
     @not_converted
-    def of(self, owner: Any, name: str) -> Any:
+    def of(self, owner: object, name: str) -> Any:
         """`owner.name`."""
         if isinstance(owner, types.ModuleType):
             return self._of_module(owner, name)

@@ -177,7 +177,7 @@ def _reading(function: _Function) -> _Function:
     """`numpy.fromstring`, which reads bytes as numbers where it has no separator."""
 
     def taking(
-        string: Any, dtype: Any = float, count: int = -1, sep: str = "", **more: Any
+        string: object, dtype: Any = float, count: int = -1, sep: str = "", **more: Any
     ) -> Any:
         if sep:
             return function(string, dtype, count, sep=sep, **more)
@@ -190,7 +190,7 @@ def _reading(function: _Function) -> _Function:
 def _loading(function: _Function, today: str) -> _Function:
     """Return the function of a stream and a loader, which does without a loader."""
 
-    def taking(stream: Any, *loader: Any, **named: Any) -> Any:
+    def taking(stream: object, *loader: Any, **named: Any) -> Any:
         if loader or named:
             return function(stream, *loader, **named)
         return pkgutil.resolve_name(today)(stream)
@@ -235,7 +235,7 @@ def _of_unequal_lists(function: _Function) -> _Function:
     return taking
 
 
-def _as_array(value: Any) -> Any:
+def _as_array(value: object) -> Any:
     return _array(value) if isinstance(value, list | tuple) else value
 
 

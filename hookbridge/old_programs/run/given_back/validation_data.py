@@ -74,7 +74,7 @@ def _last(data: Any, share: float) -> Any:
     return None if data is None else data[int(len(data) * (1.0 - share)) :]
 
 
-def _listed(data: Any) -> list[Any]:
+def _listed(data: object) -> list[Any]:
     if data is None:
         return []
     return list(data) if isinstance(data, list | tuple) else [data]
