@@ -126,7 +126,17 @@ class TappedFunction:
     def variant(
         self, program: SessionProgram, tapped: Mapping[str, str], fed: StepFeeds
     ) -> Variant:
-        """Return a function that calls the step with the fetches of a program."""
+        """Return a function that calls the step with the fetches of a program.
+
+        Args:
+          program: what a run of a session computes before and after the step.
+          tapped: step tensors to return, by the name of their placeholder in the graph.
+          fed: step tensors that a hook feeds.
+
+        Raises:
+          errors.LiveSessionError: step tensors are fed to a step that has several
+            replicas, runs eagerly, or runs several steps in a call.
+        """
         model = self._model
         if model.distribute_strategy.num_replicas_in_sync > 1:
             _check_no_tensors(fed, "every replica has its own tensor")

@@ -20,7 +20,12 @@ from hookbridge.adapters.hooked_loop.fit_saves import (
     checkpoint_of,
     restored_from,
 )
-from hookbridge.adapters.hooked_loop.list_ends import add_first, add_last
+from hookbridge.adapters.hooked_loop.list_ends import (
+    Calls,
+    call_after_others,
+    call_before_others,
+    calling_list,
+)
 from hookbridge.adapters.hooked_loop.model_values import snapshot
 from hookbridge.adapters.keras_model.optimizers import steps_counted
 from hookbridge.adapters.state import attributes, identity
@@ -105,17 +110,19 @@ class FitStates(
     def on_set_model(self, model: KerasModel) -> None:
         """Before any callback has an event."""
         self._model = model
-        everyone = add_first(self)
+        everyone = calling_list()
         if everyone is not None:
+            call_before_others(everyone, {"on_train_begin": self._none_has_begun})
             note_guests(_guests_among(everyone.callbacks))
 
     def on_train_begin(
         self, model: KerasModel, run: Any, params: Mapping[str, Any]
     ) -> None:
         """Note that some callbacks have had `on_train_begin`, and others have not."""
-        everyone = add_last(self)
+        everyone = calling_list()
         if everyone is None:
             return  # somebody calls the hook's callback alone
+        call_after_others(everyone, self._last)
         self._model, self._run, self._params = model, run, params
         self._rate, self._open_epoch = None, None
         self._means = run.means or run.host.step_maker.means_of(model)
@@ -139,21 +146,43 @@ class FitStates(
 
     def on_test_begin(self) -> None:
         """Note that an evaluation begins."""
-        add_last(self)
+        everyone = calling_list()
+        if everyone is not None:
+            call_after_others(everyone, self._last)
 
     # -- called by the first and the last callback of the list, `list_ends` ----------
 
-    def none_has_begun(self, callbacks: Sequence[Any]) -> None:
+    @property
+    def _first(self) -> Calls:
+        return {
+            "on_epoch_begin": self._epoch_begins,
+            "on_test_begin": self._epoch_ends,
+            "on_epoch_end": self._epoch_ends,
+            "on_train_end": self._training_ends,
+        }
+
+    @property
+    def _last(self) -> Calls:
+        return {
+            "on_train_begin": self._all_have_begun,
+            "on_epoch_begin": self._epoch_has_begun,
+            "on_epoch_end": self._epoch_has_ended,
+            "on_test_end": self._all_have_evaluated,
+            "on_train_end": self._all_have_ended,
+        }
+
+    def _none_has_begun(self) -> None:
         """Before `on_train_begin` of all, in which callbacks may restore a backup."""
         files, checkpoint = StateFiles(), restored_from(self._model, self._folder)
         step = 0
         if checkpoint is not None:
             step = files.step_of(checkpoint) or steps_counted(self._model)
-        backups = backups_of(callbacks)
+        backups = backups_of(map(unwrapped, calling_list().callbacks))
         self._backup, _ = newest(checkpoint, step, backups, files)
 
-    def all_have_begun(self) -> None:
+    def _all_have_begun(self) -> None:
         """Those callbacks with a state go on with it."""
+        call_before_others(calling_list(), self._first)
         if not self._saves.guests:
             return
         backup, self._backup = self._backup, None
@@ -166,7 +195,7 @@ class FitStates(
         self._rate.begin(loops)
         self._open_epoch = open_epoch(loops)
 
-    def epoch_begins(self, epoch: int) -> None:
+    def _epoch_begins(self, epoch: int) -> None:
         """Before any callback has the begin of an epoch."""
         earlier, self._open_epoch = self._open_epoch, None
         self._earlier_means = Means()
@@ -178,7 +207,7 @@ class FitStates(
         # An earlier run has had this event: what it sets is in what was restored.
         self._go_back = [self._saves.snapshot(), snapshot(self._model)]
 
-    def epoch_has_begun(self) -> None:
+    def _epoch_has_begun(self, epoch: int) -> None:
         """After all callbacks have had the begin of an epoch."""
         for go_back in self._go_back:
             go_back()
@@ -190,7 +219,7 @@ class FitStates(
         if self._means is not None and self._earlier_means != Means():
             self._earlier_means = self._means.go_on(self._earlier_means)
 
-    def epoch_ends(self) -> None:
+    def _epoch_ends(self, epoch: int | None = None) -> None:
         """Before any callback has the end of an epoch, or the validation before it."""
         self._saves.end_step()
         if self._run is not None and self._run.is_stopped:
@@ -198,7 +227,7 @@ class FitStates(
             is_whole = self._epoch.is_whole(self._run.host.graph_part.step_number)
             self._end_early(in_epoch=not is_whole, epochs_left=False)
 
-    def epoch_has_ended(self, epoch: int) -> None:
+    def _epoch_has_ended(self, epoch: int) -> None:
         """After all callbacks have had the end of an epoch."""
         num_epochs = self._params.get("epochs")
         self._epochs_left = num_epochs is not None and epoch + 1 < num_epochs
@@ -208,19 +237,19 @@ class FitStates(
             self._run.host.step_maker.flush()
             self._saves.save_backups(in_epoch=False)
 
-    def training_ends(self) -> None:
+    def _training_ends(self) -> None:
         """Before any callback has the end of the training."""
         self._saves.end_step()
         self._end_early(in_epoch=False, epochs_left=self._epochs_left)
 
-    def all_have_ended(self) -> None:
+    def _all_have_ended(self) -> None:
         """After all callbacks have had the end of the training."""
         self._saves.end()
         self._rescue.detach()
         run, self._run = self._run, None
         run.note_ended(self)
 
-    def all_have_evaluated(self) -> None:
+    def _all_have_evaluated(self) -> None:
         """Give the last checkpoint the events of an `evaluate` after the `fit`."""
         if not self._is_over or not self._saves.is_newest:
             return

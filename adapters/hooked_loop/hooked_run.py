@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 
@@ -30,6 +30,8 @@ from hookbridge.adapters.hooked_loop.monitored import (
 )
 from hookbridge.ground.protocols import Arguments, Hook, KerasModel
 
+# Puts the host of a run together.
+MakeHost: TypeAlias = "Callable[[HookedRun], LoopHost]"
 _numbers = itertools.count()
 
 
@@ -265,7 +267,3 @@ class HookedRun:
         self.loops.give_back()
         for state in self.states:
             state.leave()
-
-
-# Puts the host of a run together.
-MakeHost = Callable[[HookedRun], LoopHost]

@@ -22,8 +22,8 @@ END_OF_DATA: tuple[type[Exception], ...] = (StopIteration, tf.errors.OutOfRangeE
 class ClusterFailure(Exception):
     """Carries an error of the cluster past `MonitoredSession`'s recovery.
 
-    `MonitoredSession` would make a new session, but a strategy that has lost a process
-    cannot be made anew.
+    `MonitoredSession` would make a new session, but a strategy without one of its
+    processes cannot be made anew.
     """
 
     def __init__(self, error: BaseException) -> None:

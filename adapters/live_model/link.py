@@ -22,6 +22,7 @@ class Link:
         self,
         weights: LiveWeights,
         optimizer: LiveOptimizer,
+        rates: LiveRates,
         counters: LiveCounters,
         clone: Clone | None,
     ) -> None:
@@ -30,9 +31,9 @@ class Link:
         self._optimizer = optimizer
         self.count: Callable[..., None] = counters.count
         self._counters = counters
-        self.rates: LiveRates = optimizer.live_rates
+        self.rates = rates
         self._weights_used = weights.mirrors.touched
-        self._rates_used = self.rates.touched
+        self._rates_used = rates.touched
         self.classes: EagerClasses = EagerClasses()
         self.run: Any = None  # a weak reference to the run, which the run itself sets
 

@@ -1,4 +1,4 @@
-"""An eager variable that stands for one variable of a graph."""
+"""An eager variable in the place of one variable of a graph."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _KEEPER = "_hookbridge_keeper"
 
 
 class UseListener:
-    """The object that is told of each use of a variable, and may supply its value.
+    """The object that hears of each use of a variable, and may supply its value.
 
     The variable does not keep its keeper alive: it may outlive the session.
     """

@@ -293,9 +293,11 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
     def path_of(
         self, fetches: object, feed_dict: Mapping[Any, Any] | None
     ) -> str | None:
-        """Return the path for a run that only saves the model.
+        """Return the path for a run that only saves the model; None for any other run.
 
-        None for any other run.
+        Args:
+          fetches: what the run fetches.
+          feed_dict: what it feeds: the path, to the saver's placeholder.
         """
         names = self.saver_def
         if type(fetches) is not str or fetches != names.save_tensor_name:

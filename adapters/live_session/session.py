@@ -146,6 +146,11 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         """Return a function that runs `fetches`.
 
         See `tf.compat.v1.Session.make_callable`.
+
+        Args:
+          fetches: what each call returns, as in `run`.
+          feed_list: the tensors that the arguments of a call are fed to.
+          accept_options: whether a call may have `options=` and `run_metadata=`.
         """
         keys = list(feed_list or ())
 

@@ -67,10 +67,18 @@ class DataPulls:
     def fetched_with(
         self, source: LogSource, step: ReachedOps, fed: frozenset[Any] = frozenset()
     ) -> bool:
-        """Return whether a step that feeds `fed` can fetch an entry.
+        """Return whether a step can fetch an entry.
 
         If not, the entry belongs to another kind of run: for example, a step of the
         generator does not fetch an entry of the discriminator.
+
+        Args:
+          source: the entry of the logs.
+          step: the ops that the step runs.
+          fed: the placeholders that it feeds.
+
+        Raises:
+          errors.RefusedError: the entry needs an op that no training run reaches.
         """
         extra = self._needs[source.key] - step.ops - fed
         if self._idle_steps and extra and not any(map(_pulls, step.ops)):

@@ -45,7 +45,7 @@ class LogSource(NamedTuple):
 
 
 def resolve(key: str, spec: Any, graph: Graph) -> LogSource:
-    """Return the source that one entry of `logs=` stands for."""
+    """Return the source that one entry of `logs=` means."""
     # A function is called on each graph: a model_fn makes new tensors each time.
     if callable(spec) and not hasattr(spec, "result"):
         spec = without_arguments(f"logs[{key!r}]", spec)()

@@ -132,13 +132,12 @@ def _assign(session: Session, pairs: Iterable[tuple[Any, Any]]) -> None:
                 f"{array.shape}; expected {tuple(variable.shape)}."
             )
         # Two variables may share one initial value; they need a run each.
-        for ops, feeds in rounds:
-            if source.name not in feeds:
-                ops.append(initializer)
-                feeds[source.name] = array
-                break
-        else:
-            rounds.append(([initializer], {source.name: array}))
+        earlier = (run for run in rounds if source.name not in run[1])
+        ops, feeds = next(earlier, ([], {}))
+        if not ops:
+            rounds.append((ops, feeds))
+        ops.append(initializer)
+        feeds[source.name] = array
     for ops, feeds in rounds:
         session.run(ops, feeds)
 

@@ -55,7 +55,12 @@ class StepCounter:
         return before + 1
 
     def confirmed(self, counted: int, run_context: RunContext) -> int:
-        """Read the global step; stop counting if it differs from `counted`."""
+        """Read the global step; stop counting if it differs from what was counted.
+
+        Args:
+          counted: where the step is by the ops that have run.
+          run_context: the context of a hook's event, whose session is read.
+        """
         step = self.read(run_context.session)
         if step != counted:
             # Something else moves it too.

@@ -177,13 +177,11 @@ class CallbackRun:
             trained, frozen = source.trainable_weights, source.non_trainable_weights
             weights = LiveWeights(trained, frozen, session, source.weights)
             clone = Clone(source, weights)
+        live = LiveRates(rates, session, None if "keras3" in flavours else step)
         self.model = LiveModel(
             weights=weights,
-            optimizer=live_optimizer(
-                LiveRates(rates, session, None if "keras3" in flavours else step),
-                step,
-                flavours,
-            ),
+            optimizer=live_optimizer(live.each, step, flavours),
+            rates=live,
             counters=LiveCounters(step, flavours),
             clone=clone,
             metrics=metrics,

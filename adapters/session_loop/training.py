@@ -307,7 +307,7 @@ class TrainingRun(CallbackRun):
         if data_ended or not self._reader.counter.is_counted:
             before = self.step
             self._read_step()
-            self._state.keeper.others_moved(before, self.step)
+            self._state.keeper.note_external_steps(before, self.step)
         clock = self._epochs.clock
         partial = clock.is_open and clock.batches > 0
         if partial and clock.is_over(self.step):

@@ -77,10 +77,15 @@ class GraphKeeper(SaveKeeper):
         self._states.append(state)
 
     def choose(self, session: Session, step: int, backups: Sequence[Backup]) -> int:
-        """Before `on_train_begin`, in which callbacks may restore a backup.
+        """Return where training goes on; `on_train_begin` may restore a backup later.
 
-        Returns the step at which the training goes on, by the newer one of checkpoint
-        and backup.
+        Args:
+          session: the session, restored or not.
+          step: its global step.
+          backups: what the callbacks may restore.
+
+        Returns:
+          The step of the newer one of checkpoint and backup.
         """
         if self._worker is not None:
             return step
@@ -166,7 +171,13 @@ class GraphKeeper(SaveKeeper):
             self._saves.save(save.session, save.prefix, save.write, save.order)
 
     def before_save(self, session: Session, prefix: str, order: WriteOrder) -> None:
-        """Note that a saver of the graph is about to write a checkpoint."""
+        """Note that a saver of the graph is about to write a checkpoint.
+
+        Args:
+          session: the session that is saved.
+          prefix: the path of the checkpoint.
+          order: see `Checkpoint`.
+        """
         is_known = session is self._session and all(s.is_ready for s in self._states)
         if self._is_kept and self._worker is None and is_known:
             self._keeper.before_save(prefix, order)
@@ -182,9 +193,13 @@ class GraphKeeper(SaveKeeper):
         write_as_saved: Callable[[], Any],
         order: WriteOrder,
     ) -> None:
-        """Note that a checkpoint was written; `write_as_saved` writes it once more.
+        """Note that a checkpoint was written.
 
-        See `Checkpoint` for `order`.
+        Args:
+          session: the session that was saved.
+          prefix: the path of the checkpoint.
+          write_as_saved: writes the checkpoint once more.
+          order: see `Checkpoint`.
         """
         if not self._is_kept or self._worker is not None:
             order.release()
@@ -227,8 +242,13 @@ class GraphKeeper(SaveKeeper):
                 state.part.add_later_events()
             self._keeper.write_state(*checkpoints)
 
-    def others_moved(self, before: int, step: int) -> None:
-        """Other workers have moved the step since the last one of this process."""
+    def note_external_steps(self, before: int, step: int) -> None:
+        """Note that other workers have moved the step since this process's last one.
+
+        Args:
+          before: the step after this process's last one.
+          step: where it is now.
+        """
         self._keeper.move_step(before, step)
 
     def end(self, state: KeptState) -> None:

@@ -94,7 +94,7 @@ class _Private(View):
 
 
 def find(dotted: str) -> Any:
-    """Return the module that a name below `tensorflow.python` stands for."""
+    """Return the module that a name below `tensorflow.python` means."""
     if dotted == PYTHON_KERAS or dotted.startswith(f"{PYTHON_KERAS}."):
         return _find_in_keras(dotted)
     return _find_in_tensorflow(dotted)

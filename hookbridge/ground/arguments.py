@@ -121,7 +121,7 @@ def path(name: str, value: Any, expected: str = "a path as text") -> str:
       expected: the end of the message.
 
     Raises:
-      errors.InvalidArgumentError: it is no text and no `os.PathLike`, or empty.
+      errors.InvalidArgumentError: it is neither text nor an `os.PathLike`, or empty.
     """
     instance(name, value, (str, os.PathLike), expected)
     text = os.fspath(value)

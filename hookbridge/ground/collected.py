@@ -143,7 +143,8 @@ def _counts(variable: Variable) -> bool:
 
 
 def _refuse_computed(listed: Iterable[Any]) -> None:
-    for tensor in listed:
+    tensor = next(iter(listed), None)
+    if tensor is not None:
         raise errors.InvalidArgumentError(
             f'The collection `GLOBAL_STEP` of the graph has the tensor "{tensor.name}"'
             f", which a `{tensor.op.type}` computes; expected the variable that counts "

@@ -52,7 +52,12 @@ class Fact(Generic[T]):
         return value
 
     def get_or_put(self, owner: object, make: Callable[[], T]) -> T:
-        """Return what is remembered of an object; it is made the first time."""
+        """Return what is remembered of an object; it is made the first time.
+
+        Args:
+          owner: the object.
+          make: makes the fact.
+        """
         value = self.get(owner)
         if value is None:
             value = make()

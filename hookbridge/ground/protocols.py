@@ -159,7 +159,7 @@ class Session(Protocol):
 
 
 class RunContext(Protocol):
-    """What a hook is told of the run that it may add to: a `SessionRunContext`."""
+    """What a hook gets of the run that it may add to: a `SessionRunContext`."""
 
     @property
     def original_args(self) -> Any: ...

@@ -85,8 +85,11 @@ class HParams:
             expected = "Must pass" if is_list else "Must not pass"
             kind = "multi" if is_list else "single"
             raise ValueError(f"{expected} a list for {kind}-valued parameter: {name}")
-        cast = [_cast(name, of, element) for element in (value if is_list else [value])]
-        setattr(self, name, cast if is_list else cast[0])
+        if is_list:
+            cast = [_cast(name, of, element) for element in value]
+        else:
+            cast = _cast(name, of, value)
+        setattr(self, name, cast)
 
     def del_hparam(self, name: str) -> None:
         """Remove a hyperparameter, if it exists."""

@@ -119,7 +119,7 @@ def keras_flavours() -> tuple[Any, ...]:
     """
     import tensorflow as tf
 
-    tf.keras.callbacks.Callback  # noqa: B018 - loads what `tf.keras` stands for
+    tf.keras.callbacks.Callback  # noqa: B018 - loads the module behind `tf.keras`
     return tuple(
         module
         for name in installed.KERAS

@@ -108,7 +108,13 @@ class AccountRecorder:
     def account(
         self, process: str, facts: Mapping[str, float], *, is_chief: bool = True
     ) -> Account:
-        """End the recording of this process, whose results are the facts."""
+        """End the recording of this process and return it.
+
+        Args:
+          process: the name of the process, such as "worker 0".
+          facts: its results, by name.
+          is_chief: whether it is the chief of its job.
+        """
         self._profile.stop()
         for guest in self._guests.values():
             unspy(guest.item)

@@ -167,8 +167,9 @@ def cost_rows(runs: Sequence[Run], most: int = _MOST_COSTS) -> Iterator[list[str
       runs: the recorded runs; one without accounts has no rows.
       most: the greatest number of events of a run.
     """
-    for run in runs:
-        for cost in costs(run.accounts[0].profile, most) if run.accounts else ():
+    recorded = (run for run in runs if run.accounts)
+    for run in recorded:
+        for cost in costs(run.accounts[0].profile, most):
             yield [
                 run.name,
                 cost.guest,

@@ -91,7 +91,8 @@ class OwnEpochLogs:
 
     def note(self, logs: Logs) -> None:
         """Note the metrics that a step fills, before it does."""
-        for name, item in logs.items() if isinstance(logs, Mapping) else ():
+        items = logs.items() if isinstance(logs, Mapping) else ()
+        for name, item in items:
             if hasattr(item, "result") and hasattr(item, "reset_state"):
                 self._metrics[name] = item
 

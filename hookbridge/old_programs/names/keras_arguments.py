@@ -103,8 +103,8 @@ def has_old_ends(call: ast.Call) -> bool:
 def counted(call: ast.Call) -> Iterator[Change]:
     """Yield the arguments that counted samples, and count steps today."""
     changes = of_method(called_method(call))
-    for argument in keywords(call) if changes else ():
-        change = changes.get(argument)
+    for keyword in call.keywords:
+        change = changes.get(keyword.arg or "")
         if change and change.note == "counted samples":
             yield change
 

@@ -139,7 +139,9 @@ def _starred_in(source: Names, name: str) -> Given | None:
 def _through(module: Module) -> Iterator[tuple[str, str]]:
     """Yield what attributes of other modules of its program are: `common.tf`."""
     names = module.names
-    for node in module.nodes if names.own else ():
+    if not names.own:
+        return
+    for node in module.nodes:
         if not isinstance(node, ast.Attribute):
             continue
         owner = names.by_imports(node.value)

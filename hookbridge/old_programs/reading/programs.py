@@ -267,6 +267,10 @@ class Programs:
 
         Other files may import it from this one. Files that were not read may, if this
         one only defines.
+
+        Args:
+          module: the file that imports it.
+          bound: the name as it is bound there.
         """
         is_main = module in self._of_main
         if bound in module.words or (is_main and not self._does_something(module)):

@@ -106,7 +106,8 @@ def missing_modules(module: Module, programs: Programs) -> Iterator[str]:
     """
     for imported in all_imports(n for n in module.nodes if id(n) not in module.guarded):
         parts = [part for part in imported.full.split(".") if part not in ("", "*")]
-        num_modules = len(parts) - isinstance(imported.node, ast.ImportFrom)
+        has_name = isinstance(imported.node, ast.ImportFrom)
+        num_modules = len(parts) - 1 if has_name else len(parts)
         if level := getattr(imported.node, "level", 0):
             up = Path(os.path.dirname(module.path), *[".."] * (level - 1))
             above, places = "." * level, [up]
@@ -141,8 +142,9 @@ def _own_packages(root: str, module: Module, programs: Programs) -> list[Path]:
 
 def _of_libraries(module: Module, programs: Programs) -> Iterator[Import]:
     own_modules = programs.place(module).own
-    for node in module.nodes:
-        for imported in imports(node) if id(node) not in module.guarded else ():
+    unguarded = (node for node in module.nodes if id(node) not in module.guarded)
+    for node in unguarded:
+        for imported in imports(node):
             root = imported.full.partition(".")[0]
             is_own = any(is_below(n, root) for n in own_modules)
             if not root or is_own or root in _OTHERS or imported.bound == "*":
@@ -150,9 +152,10 @@ def _of_libraries(module: Module, programs: Programs) -> Iterator[Import]:
             yield imported
 
 
-def _is_removed(one: Import) -> bool:
-    if part := removed_part(one.full):
+def _is_removed(imported: Import) -> bool:
+    if part := removed_part(imported.full):
         row = removed_names()[part]
         return not (row.replacement or row.is_given_back or is_there(part))
-    num_modules = one.full.count(".") + isinstance(one.node, ast.Import)
-    return bool(missing(one.full, num_modules).rest)
+    num_parts = imported.full.count(".") + 1
+    num_modules = num_parts if isinstance(imported.node, ast.Import) else num_parts - 1
+    return bool(missing(imported.full, num_modules).rest)

@@ -103,7 +103,7 @@ def _examples() -> Any:
 
 
 def find(targets_tf1: bool, dotted: str) -> Any:
-    """Return the object that a dotted name of TensorFlow or Keras stands for."""
+    """Return the object that a dotted name of TensorFlow or Keras means."""
     if dotted.partition(".")[0] == KERAS:
         return keras_package.find(dotted, targets_tf1)
     if dotted == PYTHON or dotted.startswith(f"{PYTHON}."):

@@ -77,7 +77,7 @@ def _of_arguments(module: Module, call: ast.Call, name: str) -> Iterator[Finding
         yield finding_at(module, call, "OLD_ARGUMENT", name or method, way)
     if today := renamed_method(method):
         yield finding_at(module, call, "OLD_ARGUMENT", method, f"`{today}`")
-    for _ in surplus(call)[:1]:
+    if surplus(call):
         way = "the call without its last argument"
         yield finding_at(module, call, "OLD_ARGUMENT", method, way)
     for keyword in call.keywords:

@@ -24,7 +24,13 @@ class Decoder:
         return False
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> Any:
-        """Return `(outputs, state)` of all steps; outputs are `[time, batch, ...]`."""
+        """Return `(outputs, state)` of all steps.
+
+        Args:
+          outputs: what the steps have returned, `[time, batch, ...]`.
+          final_state: the state after the last step.
+          sequence_lengths: `[batch]`, the number of steps until each one was finished.
+        """
         raise NotImplementedError("finalize")
 
 

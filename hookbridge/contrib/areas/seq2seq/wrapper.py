@@ -92,7 +92,12 @@ class AttentionWrapper(RNNCell):  # type: ignore[misc]
         )
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """Return the state before the first step."""
+        """Return the state before the first step.
+
+        Args:
+          batch_size: the number of sequences, or a tensor with it.
+          dtype: the type of cell states and alignments.
+        """
         state = self._initial_cell_state
         if state is None:
             state = self._cell.zero_state(batch_size, dtype)
