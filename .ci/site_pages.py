@@ -27,9 +27,9 @@ OUTSIDE = {
 PAGES = {file: page for page, file in OUTSIDE.items()} | {"README.md": "index.md"}
 COMMAND_LINE = """# Command line
 
-`python -m hookbridge` is the same as `hookbridge`. Exit codes: 0 for success, 1 if the
-job itself found something wrong, 2 for bad input, with one line that says which, 130
-after Ctrl-C, 141 if the reader of the output has gone. `cluster` and `run` end with the
+`python -m hookbridge` is the same as `hookbridge`. Exit codes: 0 for success; 1 if the
+command found something wrong; 2 for bad input, which one line names; 130 after Ctrl-C;
+141 if the program that reads the output has ended. `cluster` and `run` end with the
 exit code of what they ran, `train` with the exit code of its
 [job](../your-cluster.md#exit-codes).
 """
