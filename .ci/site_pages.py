@@ -25,6 +25,8 @@ OUTSIDE = {
     "contributing.md": "CONTRIBUTING.md",
 }
 PAGES = {file: page for page, file in OUTSIDE.items()} | {"README.md": "index.md"}
+# What `architecture.md` says where the site has the table itself.
+OF_THE_SITE = "The documentation's site lists the sentences of all rooms here."
 COMMAND_LINE = """# Command line
 
 `python -m hookbridge` is the same as `hookbridge`. Exit codes: 0 for success; 1 if the
@@ -106,7 +108,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     if own == "index.md":
         markdown = f"{first_screens()}\n{markdown.partition('## Start')[2]}"
     if own == "architecture.md":
-        before, after = markdown.split("## The rules")
+        before, after = markdown.split(f"{OF_THE_SITE}\n\n## The rules")
         markdown = f"{before}{rooms()}\n\n## The rules{after}"
     markdown = markdown.replace("](../docs/pictures/", "](pictures/")
     folder = (ROOT / OUTSIDE.get(own, f"docs/{own}")).parent
