@@ -15,7 +15,12 @@ from hookbridge.adapters.session_loop.callback_run import CallbackRun
 from hookbridge.adapters.session_loop.group import CallbackGroup
 from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.ground.lifecycle import Kind
-from hookbridge.ground.protocols import Coordinator, RunContext, RunValues, Session
+from hookbridge.ground.protocols import (
+    Coordinator,
+    RunContext,
+    RunValues,
+    Session,
+)
 
 
 class CallbackToHook(
@@ -64,7 +69,11 @@ class CallbackToHook(
     acts_as: ClassVar[Kind] = "hook"
 
     def __init__(
-        self, callback: Any, *, group: CallbackGroup | None = None, **options: Any
+        self,
+        callback: object,
+        *,
+        group: CallbackGroup | None = None,
+        **options: Any,
     ) -> None:
         guest = expected("callback", callback)
         self._group = group or CallbackGroup(HookOptions(**options))

@@ -35,11 +35,11 @@ def as_hooks(
     *,
     steps_per_epoch: int | None = None,
     epochs: int | None = None,
-    model: Any = None,
+    model: object = None,
     logs: Mapping[str, Any] | None = None,
     validation: Callable[[], Mapping[str, float]] | Any = None,
     validation_freq: int | Collection[int] = 1,
-    learning_rate: Any = None,
+    learning_rate: object = None,
     params: Mapping[str, Any] | None = None,
     missing_metric: Literal["refuse", "warn"] = "refuse",
     hooks_on: Literal["runs", "steps"] = "runs",
@@ -75,9 +75,9 @@ def as_hooks(
         `{metric: value}` (the prefix is added): a function of the session, a function
         without arguments, which runs eagerly, a pair `(estimator, eval_spec)`, or an
         object with a method `run(session, report)`, which evaluates on the live
-        variables and reports each batch (`hookbridge.ground.validation.Validation`).
-        If a callback monitors a `val_*` name, and no `metric_names` of the function or
-        object tell what there will be, it is also called once before the first step.
+        variables and reports each batch (`hb.Validation`). If a callback monitors a
+        `val_*` name, and no `metric_names` of the function or object tell what there
+        will be, it is also called once before the first step.
       validation_freq: as in `Model.fit`: every how many epochs `validation` is called,
         or at the ends of which epochs, counted from 1.
       learning_rate: the tensor, variable or name that `optimizer.learning_rate`
@@ -124,7 +124,15 @@ def as_hooks(
 
 
 def hooks_for(items: object, config: HookOptions) -> list[Any]:
-    """`as_hooks` with its options as one object; `config.callbacks` is not used."""
+    """Return what `as_hooks` returns, with its options as one object.
+
+    Args:
+      items: hooks and callbacks, in a list or nested in one.
+      config: the options; `config.callbacks` is not used.
+
+    Raises:
+      errors.RefusedError: a guest cannot run in a session.
+    """
     group = CallbackGroup(config)
     group.beside = records(items)
     hooks = _converted(items, "hook", lambda guest: _as_hook(guest, group))
@@ -214,7 +222,16 @@ def as_callbacks(items: object, *, max_lag: int | None = None) -> list[Any]:
 
 
 def callbacks_for(items: object, *, max_lag: int | None = None) -> list[Any]:
-    """As `as_callbacks`, without noting guests or checking files."""
+    """Return what `as_callbacks` returns, without noting guests or checking files.
+
+    Args:
+      items: hooks and callbacks, in a list or nested in one.
+      max_lag: see `as_callbacks`.
+
+    Raises:
+      errors.InvalidArgumentError: `max_lag` is not a whole number of at least 0.
+      errors.RefusedError: a guest cannot run in `fit`, or not with this Keras.
+    """
     optional_count("max_lag", max_lag, least=0)
     ps_refusals.check_keras()
     is_deferred = max_lag is not None or ps_refusals.in_sight()

@@ -98,7 +98,7 @@ def __getattr__(name: str) -> Any:
     return value
 
 
-def load_ipython_extension(shell: Any) -> None:
+def load_ipython_extension(shell: object) -> None:
     """`%load_ext hookbridge`, which IPython calls with its shell."""
     live = importlib.import_module("hookbridge.old_programs.run.live_notebook")
     live.load_ipython_extension(shell)

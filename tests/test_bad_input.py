@@ -454,7 +454,7 @@ OFTEN: list[tuple[str, Callable[[Path], Any]]] = [
     ),
     *(
         (
-            "Received `config='localhost:2222'`; expected a .*ClusterConfig",
+            "Received `config='localhost:2222'`; expected an .*ClusterConfig",
             call(function, "localhost:2222"),
         )
         for function in (SessionCluster, GroupStopHook, strategy)

@@ -47,7 +47,7 @@ def test_the_message_names_an_extra_that_has_the_package(
 
 NAMED = re.compile(
     r"(?:tf-hookbridge|pip install \W*\.)\[([\w, ]+)\]"
-    r"|extras? `([a-z]+)`|`([a-z]+)` extra"
+    r"|extras?(?:\]\([^)]*\))? `([a-z]+)`|`([a-z]+)` extra"
 )
 
 

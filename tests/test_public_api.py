@@ -128,6 +128,19 @@ def test_an_unknown_name_is_told_the_nearest_ones() -> None:
         hb.as_hook  # noqa: B018
 
 
+def test_texts_name_classes_by_their_public_names() -> None:
+    """Messages and docstrings: `hb.Validation`, and no path to the room it lies in."""
+    rooms = r"`hookbridge\.(?:adapters|ground|insight|jobs|reference)\.[a-z_.]*[A-Z]\w*"
+    private = {
+        f"{path}: {found}"
+        for path, nodes in sources().items()
+        for node in nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for found in re.findall(rooms, node.value)
+    }
+    assert not private
+
+
 def test_every_module_imports_and_keeps_its_promises() -> None:
     modules = ["hookbridge"] + [
         m.name

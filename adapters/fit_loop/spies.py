@@ -20,7 +20,7 @@ from hookbridge.adapters.fit_loop.first_replica import is_first
 from hookbridge.adapters.keras_model import optimizers
 from hookbridge.adapters.keras_model.structure import layers_of
 from hookbridge.ground import patching
-from hookbridge.ground.protocols import KerasModel
+from hookbridge.ground.protocols import KerasModel, Optimizer
 
 # The prefix of the keys of gradients.
 GRADIENTS = "gradients/"
@@ -133,7 +133,9 @@ class Spies:
 
         return spy
 
-    def _scheduled(self, optimizer: Any) -> contextlib.AbstractContextManager[None]:
+    def _scheduled(
+        self, optimizer: Optimizer
+    ) -> contextlib.AbstractContextManager[None]:
         """Replace the schedule's learning rate by a fed one, for one update."""
         rate = self.feeds.get(SCHEDULED_RATE)
         if rate is None:
@@ -163,7 +165,9 @@ class Spies:
             self._local.compiled_loss = tf.convert_to_tensor(loss)
         return loss
 
-    def _note_gradients(self, pairs: Sequence[tuple[Any, Any]], optimizer: Any) -> None:
+    def _note_gradients(
+        self, pairs: Sequence[tuple[Any, Any]], optimizer: Optimizer
+    ) -> None:
         """Note each gradient by its variable, their scale and the scheduled rate."""
         if self._noted() is None:
             return

@@ -224,7 +224,3 @@ def _needs_counter(model: KerasModel) -> bool:
     # In Keras 3 only the optimizer counts. It counts updates, not steps: a step may not
     # use the optimizer, and a loss scale may skip an update.
     return not hasattr(model, "_train_counter") and steps_per_execution(model) > 1
-
-
-def _zero() -> tf.Tensor:
-    return tf.constant(0, tf.int64)

@@ -52,7 +52,7 @@ class TraceOfIterator:
         return self._concrete(iterator)
 
 
-def inner_function_of(function: Any) -> Any:
+def inner_function_of(function: object) -> Any:
     """Return the `tf.function` inside what Keras made, or None."""
     # Keras 2 makes a `tf.function`. Keras 3 makes a Python function around a
     # `tf.function`, which returns an optional. With one step per execution the optional
@@ -81,7 +81,7 @@ def loops_over_one_step() -> bool:
     return compat.keras3_version() >= (3, 16)
 
 
-def _one_step(function: Any) -> Any:
+def _one_step(function: object) -> Any:
     """Return a `tf.function` of an iterator that makes one step, or None."""
     names = compat.closure_of("keras3_one_step", function)
     if names is None or inner_function_of(function) is None:
@@ -126,7 +126,17 @@ class TappedFunction:
     def variant(
         self, program: SessionProgram, tapped: Mapping[str, str], fed: StepFeeds
     ) -> Variant:
-        """Return a function that calls the step with the fetches of a program."""
+        """Return a function that calls the step with the fetches of a program.
+
+        Args:
+          program: what a run of a session computes before and after the step.
+          tapped: step tensors to return, by the name of their placeholder in the graph.
+          fed: step tensors that a hook feeds.
+
+        Raises:
+          errors.LiveSessionError: step tensors are fed to a step that has several
+            replicas, runs eagerly, or runs several steps in a call.
+        """
         model = self._model
         if model.distribute_strategy.num_replicas_in_sync > 1:
             _check_no_tensors(fed, "every replica has its own tensor")

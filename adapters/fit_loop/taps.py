@@ -54,7 +54,7 @@ class StepTap:
         names: StepNames,
         names_to_try: Iterable[str] = (),
         counter: tf.Variable | None = None,
-        optimizer: Any = None,
+        optimizer: object = None,
     ) -> None:
         self._source = source
         self._keys = tuple(keys)

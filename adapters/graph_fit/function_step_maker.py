@@ -58,7 +58,7 @@ class FunctionStepMaker(StepMaker):
     def _session_of(self, function: Any, session: Session) -> KerasSession:
         """Return the session that makes the callable of Keras's function."""
 
-        def make_step(options: Any) -> AnyFunction:
+        def make_step(options: object) -> AnyFunction:
             rate = learning_rate(self._model)
             step = StepCall(session, options, self._fetches_of(function), rate)
 

@@ -54,7 +54,9 @@ class LoopFunction:
             return
         make_callable = function._make_callable
 
-        def make(arrays: Any, symbols: Any, values: Any, session: Session) -> None:
+        def make(
+            arrays: object, symbols: object, values: object, session: Session
+        ) -> None:
             make_callable(arrays, symbols, values, self._session_of(function, session))
 
         methods = InstanceMethods(function, {"_make_callable": make})
@@ -71,7 +73,15 @@ def is_graph_model(model: KerasModel) -> bool:
 
 
 def check_model(model: KerasModel, hook: Hook) -> None:
-    """Refuse a model whose steps are not runs of one session."""
+    """Refuse a model of a v1 graph whose steps are not runs of one session.
+
+    Args:
+      model: the model whose `fit` has begun.
+      hook: the hook that the error names.
+
+    Raises:
+      errors.RefusedError: the model trains under a strategy, or runs eagerly.
+    """
     is_copy = type(model).__name__ == "DistributedCallbackModel"
     if is_copy or model._distribution_strategy:
         why = (

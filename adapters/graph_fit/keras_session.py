@@ -30,7 +30,7 @@ class KerasSession(tf.compat.v1.Session):  # type: ignore[misc]
         self.make_step = make_step  # makes the callable of Keras's function
         self.step_call: Any = None
 
-    def _make_callable_from_options(self, callable_options: Any) -> Any:
+    def _make_callable_from_options(self, callable_options: object) -> Any:
         return self.make_step(callable_options)
 
     def run(

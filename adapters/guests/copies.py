@@ -21,7 +21,7 @@ class CopiedWrapper(Wrapper):
         """Return the keyword arguments of its class, besides the guest's record."""
         return {}
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         return _rebuilt, (_own_class(self), self.guest, self.copy_options())
 
     def __copy__(self) -> Any:
@@ -40,5 +40,5 @@ def _own_class(wrapper: object) -> Any:
     raise TypeError(f"`{type(wrapper).__name__}` is in no module")
 
 
-def _rebuilt(cls: Any, guest: Any, options: Mapping[str, Any]) -> Any:
+def _rebuilt(cls: Any, guest: object, options: Mapping[str, Any]) -> Any:
     return cls(record_of(guest), **options)

@@ -67,7 +67,7 @@ class InBegin(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         return f"hb.in_begin({_name(self._make)})"
 
 
-def _name(make: Any) -> str:
+def _name(make: object) -> str:
     return str(getattr(make, "__qualname__", make))
 
 

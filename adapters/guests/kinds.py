@@ -145,7 +145,7 @@ def _complaint(item: object) -> str:
     return f"Received {shown(item)} of type `{type(item).__name__}`; expected {wanted}."
 
 
-def hooks_only(hooks: Any) -> list[Any]:
+def hooks_only(hooks: object) -> list[Any]:
     """Hooks for a session as a list; None counts as no hook."""
     items = [] if hooks is None else hooks
     if not isinstance(items, Iterable):

@@ -84,7 +84,7 @@ def given_role(guest: object) -> Role | None:
     return role
 
 
-def check_role(role: Any) -> Role:
+def check_role(role: object) -> Role:
     for known in ROLES:
         if role == known:
             return known
@@ -104,7 +104,12 @@ def runs_here(role: Role) -> bool:
 
 
 def delivers(role: Role, event: str) -> bool:
-    """Return whether a guest that this process calls gets this event here."""
+    """Return whether a guest that this process calls gets an event here.
+
+    Args:
+      role: the guest's role.
+      event: the name of the callback's method, such as `on_test_end`.
+    """
     # Only the chief validates.
     is_shared = not event.startswith(("on_train_end", "on_test_"))
     return role != "split" or is_shared or task_of() != "worker"

@@ -14,7 +14,7 @@ from hookbridge.ground.memory import Fact
 _WATCHER = Fact[Any]("guest", "watcher")
 
 
-def watch(guest: object, watcher: Any) -> None:
+def watch(guest: object, watcher: object) -> None:
     """From now on `watcher.wrapped(wrapper)` and `joined(run)` report about a guest."""
     _WATCHER.put(guest, watcher)
 
@@ -31,7 +31,7 @@ def tell_wrapped(item: object) -> None:
             watcher.wrapped(item)
 
 
-def tell_joined(guest: object, run: Any) -> None:
+def tell_joined(guest: object, run: object) -> None:
     """Report the run that a guest takes part in."""
     watcher = _WATCHER.get(guest)
     if watcher is not None:

@@ -14,14 +14,30 @@ _EARLY = ("set_params", "set_model", "on_train_begin")
 
 
 def check_files(guest: Guest, beside: Sequence[Guest]) -> None:
-    """Refuse a guest, of a list, that cannot write its files; try on the disk."""
+    """Refuse a guest that cannot write its files; try on the disk.
+
+    Args:
+      guest: one guest of a list.
+      beside: all guests of the list, which may make the folder in time.
+
+    Raises:
+      errors.UnwritableError: a path cannot be written.
+    """
     check_folder(guest, beside)
     for path, is_folder in guest.writes:
         paths.check_writable(guest.item, path, is_folder=is_folder)
 
 
 def check_folder(guest: Guest, beside: Sequence[Guest]) -> None:
-    """Refuse a guest whose folder nobody makes; write nothing to the disk."""
+    """Refuse a guest whose folder nobody makes; write nothing to the disk.
+
+    Args:
+      guest: one guest of a list.
+      beside: all guests of the list, in their order.
+
+    Raises:
+      errors.UnwritableError: the folder is not there, and no guest makes it in time.
+    """
     # Of Keras's callbacks that is `CSVLogger`.
     if guest.stock.makes_folder != "never" or _is_own(guest, _EARLY):
         return

@@ -3,29 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from hookbridge.adapters.keras_model.optimizers import tf_variable
 from hookbridge.adapters.keras_model.variables import components
+from hookbridge.adapters.state.loop_state import Means
 from hookbridge.ground import compat
-from hookbridge.ground.protocols import KerasModel
-
-
-class Means(NamedTuple):
-    """What a loop reports of its epoch so far, by the names in the logs."""
-
-    sums: Mapping[str, tuple[float, float]] = {}  # sum and weight of each mean
-    # The variables of metrics that are not means, as `name/number of the variable`.
-    metrics: Mapping[str, Any] = {}
-
-    def without(self, names: Any) -> Means:
-        """Return those of other names."""
-        return Means(
-            {k: v for k, v in self.sums.items() if k not in names},
-            {k: v for k, v in self.metrics.items() if _name_in(k) not in names},
-        )
+from hookbridge.ground.protocols import KerasModel, Variable
 
 
 class EpochMeans(Protocol):
@@ -83,7 +69,12 @@ def of_metrics(metrics: Mapping[str, Any]) -> Means:
 
 
 def put(metrics: Mapping[str, Any], means: Means) -> Means:
-    """Set metrics of Keras to what an earlier run had; return what is left."""
+    """Set metrics of Keras to what an earlier run had; return what is left.
+
+    Args:
+      metrics: the metrics of a model by name; their variables are set.
+      means: what was saved in the middle of an epoch.
+    """
     with compat.private("eager_mode")():
         for name, metric in metrics.items():
             values: list[Any] = [
@@ -93,7 +84,10 @@ def put(metrics: Mapping[str, Any], means: Means) -> Means:
                 values = list(means.sums.get(name, ()))
             for variable, value in zip(metric.variables, values, strict=False):
                 _write(variable, value)
-    return means.without(metrics)
+    return Means(
+        {name: pair for name, pair in means.sums.items() if name not in metrics},
+        {k: v for k, v in means.metrics.items() if _name_in(k) not in metrics},
+    )
 
 
 def _is_mean(metric: Any) -> bool:
@@ -104,13 +98,13 @@ def _is_mean(metric: Any) -> bool:
     return mean is not None and type(metric).result is mean.result
 
 
-def _read(variable: Any) -> Any:
+def _read(variable: Variable) -> Any:
     parts = [np.asarray(part) for part in components(tf_variable(variable))]
     is_spread = len(parts) > 1 and _is_summed(variable)
     return np.sum(parts, axis=0) if is_spread else parts[0]
 
 
-def _write(variable: Any, value: Any) -> None:
+def _write(variable: Variable, value: object) -> None:
     variable = tf_variable(variable)
     first, *replicas = components(variable)
     if value is None or np.shape(value) != tuple(first.shape):
@@ -121,7 +115,7 @@ def _write(variable: Any, value: Any) -> None:
         replica.assign(np.zeros_like(value) if _is_summed(variable) else value)
 
 
-def _is_summed(variable: Any) -> bool:
+def _is_summed(variable: Variable) -> bool:
     name = getattr(tf_variable(variable).synchronization, "name", "")
     return str(name) == "ON_READ"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hookbridge.adapters.hooked_loop.epoch_means import Means
+from hookbridge.adapters.state.loop_state import LoopState, Means
 
 
 def length_in(params: Mapping[str, Any]) -> int | None:
@@ -46,23 +46,17 @@ class FitEpoch:
         begin, length = self._begin, self._length
         return begin is None or (length is not None and step - begin >= length)
 
-    def document(self, step: int, means: Means) -> dict[str, Any]:
-        """Return what is saved at a global step, with the means so far.
-
-        See `state.epochs`.
-        """
+    def state(self, step: int, rates: Mapping[str, float], means: Means) -> LoopState:
+        """Return what is saved at a global step, with the means so far."""
         number, is_open = self._number, self._is_open
         if number is not None and is_open and self._begin is not None:
             # Killed now, it has no end: `fit` cannot make an epoch without steps.
             is_open = not self.is_whole(step)
             number = number if is_open else number + 1
-        if number is None or not is_open:
-            origin = None if number is None else [number, step]
-            return {"epoch": number, "epoch_logs": None, "origin": origin}
+        if number is None:
+            return LoopState(step, rates, None, (0, 0))
+        if not is_open:
+            return LoopState(step, rates, None, (number, step), number=number)
         begins = (self._earlier_begin, self._begin, step)
-        return {
-            "epoch": number,
-            "epoch_logs": {name: list(pair) for name, pair in means.sums.items()},
-            "metrics": dict(means.metrics),
-            "origin": [number, next(b for b in begins if b is not None)],
-        }
+        begin = next(begin for begin in begins if begin is not None)
+        return LoopState(step, rates, means, (number, begin), number=number)

@@ -12,30 +12,32 @@ import tensorflow as tf
 from hookbridge.adapters.guests import kinds, stock
 from hookbridge.adapters.guests.any_flavour import Inserted
 from hookbridge.adapters.guests.guest_record import unwrapped
-from hookbridge.adapters.hooked_loop.epoch_means import EpochMeans, Means
-from hookbridge.adapters.hooked_loop.fit_backups import FitBackups
+from hookbridge.adapters.hooked_loop.epoch_means import EpochMeans
 from hookbridge.adapters.hooked_loop.fit_epoch import FitEpoch, length_in
-from hookbridge.adapters.hooked_loop.fit_loop_state import (
-    FitLoopState,
-    FitRate,
-    open_epoch,
-)
+from hookbridge.adapters.hooked_loop.fit_rate import FitRate
 from hookbridge.adapters.hooked_loop.fit_saves import (
     FitSaves,
     checkpoint_of,
     restored_from,
 )
-from hookbridge.adapters.hooked_loop.list_ends import add_first, add_last
+from hookbridge.adapters.hooked_loop.list_ends import (
+    Calls,
+    call_after_others,
+    call_before_others,
+    calling_list,
+)
 from hookbridge.adapters.hooked_loop.model_values import snapshot
 from hookbridge.adapters.keras_model.optimizers import steps_counted
 from hookbridge.adapters.state import attributes, identity
+from hookbridge.adapters.state.backups import Backup, backups_of, newest
 from hookbridge.adapters.state.files import StateFiles
-from hookbridge.adapters.state.moments import Checkpoint, Ending
-from hookbridge.adapters.state.save_keepers import SaveKeeper
-from hookbridge.adapters.state.write_order import WriteOrder, wait_for_writes
+from hookbridge.adapters.state.loop_state import Epoch, LoopState, Means, open_epoch
+from hookbridge.adapters.state.moments import Ending
+from hookbridge.adapters.state.save_keepers import Save, SaveKeeper
+from hookbridge.adapters.state.write_order import AtOnce, wait_for_writes
 from hookbridge.ground.memory import Fact
 from hookbridge.ground.patching import assign
-from hookbridge.ground.protocols import KerasModel, Session
+from hookbridge.ground.protocols import Callback, KerasModel, Session
 
 _IS_GUEST = Fact[bool]("guest", "is given to as_callbacks")
 
@@ -47,7 +49,7 @@ def note_guests(callbacks: Sequence[Any]) -> None:
         _IS_GUEST.put(callback, True)
 
 
-def _is_of_each_list(callback: Any) -> bool:
+def _is_of_each_list(callback: Callback) -> bool:
     return stock.row(type(callback).__name__).is_of_each_list
 
 
@@ -76,11 +78,9 @@ class FitStates(
     """Saves and restores the state of all guests among the callbacks of a `fit`.
 
     It is saved beside each checkpoint of a `CheckpointSaverHook`, and restored if the
-    model was restored from that hook's directory. It is written before its checkpoint,
-    so that none is without state if the process is killed, and again when the callbacks
-    have had all events of the step: at the end of an epoch or of `fit`, before the next
-    step, or when an error has ended the loop. So is the checkpoint, if callbacks have
-    set variables. If a run ends early, the hook saves before the end that is forced on
+    model was restored from that hook's directory. Callbacks have had all events of a
+    step at the end of an epoch or of `fit`, before the next step, or when an error has
+    ended the loop. If a run ends early, the hook saves before the end that is forced on
     callbacks, and both stay as they are then: see `state.moments`.
 
     Here is when this happens; `FitSaves` has what is written.
@@ -91,12 +91,12 @@ class FitStates(
         self._model: Any = None
         self._run: Any = None  # the `HookedRun`, while a `fit` goes on
         self._params: Mapping[str, Any] = {}
-        self._backups = FitBackups()
         self._saves: FitSaves  # of the last `fit` that has begun
+        self._backup: Backup | None = None  # what it goes on from, if it is a backup
         self._epoch = FitEpoch()
         self._rate: FitRate | None = None  # None while no guest has a state
         # What has the epoch that an earlier run has begun, until this one begins one.
-        self._open_epoch: FitLoopState | None = None
+        self._open_epoch: tuple[Epoch, Means] | None = None
         self._means: EpochMeans | None = None
         self._earlier_means = Means()  # those from which the epoch still has to go on
         self._go_back: list[Callable[[], None]] = []
@@ -110,17 +110,19 @@ class FitStates(
     def on_set_model(self, model: KerasModel) -> None:
         """Before any callback has an event."""
         self._model = model
-        everyone = add_first(self)
+        everyone = calling_list()
         if everyone is not None:
+            call_before_others(everyone, {"on_train_begin": self._none_has_begun})
             note_guests(_guests_among(everyone.callbacks))
 
     def on_train_begin(
         self, model: KerasModel, run: Any, params: Mapping[str, Any]
     ) -> None:
         """Note that some callbacks have had `on_train_begin`, and others have not."""
-        everyone = add_last(self)
+        everyone = calling_list()
         if everyone is None:
             return  # somebody calls the hook's callback alone
+        call_after_others(everyone, self._last)
         self._model, self._run, self._params = model, run, params
         self._rate, self._open_epoch = None, None
         self._means = run.means or run.host.step_maker.means_of(model)
@@ -132,8 +134,7 @@ class FitStates(
             run.number,
             run.host.graph_part,
             guests=_guests_among(everyone.callbacks),
-            backups=self._backups,
-            loop=self._loop_document,
+            loop=self._loop_state,
         )
         if self._calls_hook:
             StateFiles().remove_unfinished(self._folder)
@@ -145,41 +146,68 @@ class FitStates(
 
     def on_test_begin(self) -> None:
         """Note that an evaluation begins."""
-        add_last(self)
+        everyone = calling_list()
+        if everyone is not None:
+            call_after_others(everyone, self._last)
 
     # -- called by the first and the last callback of the list, `list_ends` ----------
 
-    def none_has_begun(self, callbacks: Sequence[Any]) -> None:
-        """Before `on_train_begin` of all, in which callbacks may restore a backup."""
-        self._backups = FitBackups(callbacks)
-        checkpoint = restored_from(self._model, self._folder)
-        if checkpoint is not None:
-            files = StateFiles()
-            step = files.step_of(checkpoint) or steps_counted(self._model)
-            self._backups.choose(checkpoint, step, files)
+    @property
+    def _first(self) -> Calls:
+        return {
+            "on_epoch_begin": self._epoch_begins,
+            "on_test_begin": self._epoch_ends,
+            "on_epoch_end": self._epoch_ends,
+            "on_train_end": self._training_ends,
+        }
 
-    def all_have_begun(self) -> None:
+    @property
+    def _last(self) -> Calls:
+        return {
+            "on_train_begin": self._all_have_begun,
+            "on_epoch_begin": self._epoch_has_begun,
+            "on_epoch_end": self._epoch_has_ended,
+            "on_test_end": self._all_have_evaluated,
+            "on_train_end": self._all_have_ended,
+        }
+
+    def _none_has_begun(self) -> None:
+        """Before `on_train_begin` of all, in which callbacks may restore a backup."""
+        files, checkpoint = StateFiles(), restored_from(self._model, self._folder)
+        step = 0
+        if checkpoint is not None:
+            step = files.step_of(checkpoint) or steps_counted(self._model)
+        backups = backups_of(map(unwrapped, calling_list().callbacks))
+        self._backup, _ = newest(checkpoint, step, backups, files)
+
+    def _all_have_begun(self) -> None:
         """Those callbacks with a state go on with it."""
+        call_before_others(calling_list(), self._first)
         if not self._saves.guests:
             return
-        loops = self._saves.restore(restored_from(self._model, self._folder))
+        backup, self._backup = self._backup, None
+        if backup is None:
+            prefix = restored_from(self._model, self._folder)
+        else:
+            prefix = backup.prefix
+        loops = self._saves.restore(prefix)
         self._rate = FitRate(self._model)
         self._rate.begin(loops)
         self._open_epoch = open_epoch(loops)
 
-    def epoch_begins(self, epoch: int) -> None:
+    def _epoch_begins(self, epoch: int) -> None:
         """Before any callback has the begin of an epoch."""
         earlier, self._open_epoch = self._open_epoch, None
         self._earlier_means = Means()
-        if earlier is None or earlier.epoch is None or earlier.epoch.number != epoch:
+        if earlier is None or earlier[0].number != epoch:
             self._epoch.begin(epoch)
             return
-        self._epoch.begin(epoch, earlier.epoch.start)
-        self._earlier_means = earlier.means
+        self._epoch.begin(epoch, earlier[0].start)
+        self._earlier_means = earlier[1]
         # An earlier run has had this event: what it sets is in what was restored.
         self._go_back = [self._saves.snapshot(), snapshot(self._model)]
 
-    def epoch_has_begun(self) -> None:
+    def _epoch_has_begun(self, epoch: int) -> None:
         """After all callbacks have had the begin of an epoch."""
         for go_back in self._go_back:
             go_back()
@@ -191,7 +219,7 @@ class FitStates(
         if self._means is not None and self._earlier_means != Means():
             self._earlier_means = self._means.go_on(self._earlier_means)
 
-    def epoch_ends(self) -> None:
+    def _epoch_ends(self, epoch: int | None = None) -> None:
         """Before any callback has the end of an epoch, or the validation before it."""
         self._saves.end_step()
         if self._run is not None and self._run.is_stopped:
@@ -199,34 +227,34 @@ class FitStates(
             is_whole = self._epoch.is_whole(self._run.host.graph_part.step_number)
             self._end_early(in_epoch=not is_whole, epochs_left=False)
 
-    def epoch_has_ended(self, epoch: int) -> None:
+    def _epoch_has_ended(self, epoch: int) -> None:
         """After all callbacks have had the end of an epoch."""
         num_epochs = self._params.get("epochs")
         self._epochs_left = num_epochs is not None and epoch + 1 < num_epochs
         self._epoch.end(epoch)
-        self._saves.rewrite()
+        self._saves.keeper.settle()
         if self._run is not None and self._run.has_begun:
             self._run.host.step_maker.flush()
             self._saves.save_backups(in_epoch=False)
 
-    def training_ends(self) -> None:
+    def _training_ends(self) -> None:
         """Before any callback has the end of the training."""
         self._saves.end_step()
         self._end_early(in_epoch=False, epochs_left=self._epochs_left)
 
-    def all_have_ended(self) -> None:
+    def _all_have_ended(self) -> None:
         """After all callbacks have had the end of the training."""
         self._saves.end()
         self._rescue.detach()
         run, self._run = self._run, None
         run.note_ended(self)
 
-    def all_have_evaluated(self) -> None:
+    def _all_have_evaluated(self) -> None:
         """Give the last checkpoint the events of an `evaluate` after the `fit`."""
         if not self._is_over or not self._saves.is_newest:
             return
         if steps_counted(self._model) == self._saves.step:
-            self._saves.write_state()
+            self._saves.keeper.write_state(*self._saves.keeper.checkpoints)
 
     # -- called by the run -----------------------------------------------------------
 
@@ -242,7 +270,7 @@ class FitStates(
     @property
     def has_saved(self) -> bool:
         """Return whether the last step has a checkpoint."""
-        return self._run is not None and self._saves.has_checkpoint
+        return self._run is not None and bool(self._saves.keeper.checkpoints)
 
     def leave(self) -> None:
         """Take this listener off the hook."""
@@ -256,7 +284,7 @@ class FitStates(
         step = int(global_step_value)
         prefix = f"{self._hook._save_path}-{step}"
         wait_for_writes(prefix)
-        self._saves.keep(Checkpoint(prefix), step)
+        self._saves.before_save(prefix, step, AtOnce(prefix))
 
     def after_save(self, session: Session, global_step_value: Any) -> None:
         """See `CheckpointSaverListener`."""
@@ -269,25 +297,21 @@ class FitStates(
             saver = self._hook._get_saver()
             saver.save(session, self._hook._save_path, global_step=step)
 
-        graph = self._run.host.graph_part
-        self._saves.note_written(checkpoint_of(graph, session, path, write), step)
+        self._note_written(Save(session, step, path, write, AtOnce(path)))
 
-    def save_session(
-        self,
-        session: Session,
-        step: int,
-        prefix: str,
-        write: Callable[[], Any],
-        order: WriteOrder,
-    ) -> None:
+    def save_session(self, save: Save) -> None:
         """See `SaveKeeper`."""
-        write()
+        save.write()
         if self._run is None:
-            order.release()
+            save.order.release()
         else:
-            graph = self._run.host.graph_part
-            checkpoint = checkpoint_of(graph, session, prefix, write, order)
-            self._saves.note_written(checkpoint, step)
+            self._note_written(save)
+
+    def _note_written(self, save: Save) -> None:
+        if not self._saves.keeper.files.exists(save.prefix):  # it pads the step
+            self._saves.before_save(save.prefix, int(save.step), save.order)
+        graph = self._run.host.graph_part
+        self._saves.keeper.note(checkpoint_of(graph, save))
 
     # --------------------------------------------------------------------------------
 
@@ -306,11 +330,11 @@ class FitStates(
         """Return whether a `fit` has ended, and what runs is an evaluation after it."""
         return self._rescue is not None and not self._rescue.alive
 
-    def _loop_document(self, step: int) -> dict[str, Any]:
+    def _loop_state(self, step: int) -> LoopState:
         """Return what the loop saves at a global step."""
-        rate = {} if self._rate is None else self._rate.document()
+        rates = {} if self._rate is None else self._rate.set_by_callbacks()
         means = Means() if self._means is None else self._means.means()
-        return self._epoch.document(step, means) | rate
+        return self._epoch.state(step, rates, means)
 
     def _end_early(self, *, in_epoch: bool, epochs_left: bool) -> None:
         """Settle all if an uninterrupted run has none of the later events."""
@@ -324,7 +348,7 @@ class FitStates(
             by_callback=not run.is_stopped,
         )
         if ending.is_early:
-            self._saves.rewrite()
+            self._saves.keeper.settle()
             self._save_now()
             self._saves.freeze()
 

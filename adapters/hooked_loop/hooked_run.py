@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 
@@ -30,6 +30,8 @@ from hookbridge.adapters.hooked_loop.monitored import (
 )
 from hookbridge.ground.protocols import Arguments, Hook, KerasModel
 
+# Puts the host of a run together.
+MakeHost: TypeAlias = "Callable[[HookedRun], LoopHost]"
 _numbers = itertools.count()
 
 
@@ -226,7 +228,7 @@ class HookedRun:
         """Keep the run open until `note_ended` is called with this member too."""
         self._waited_for.append(member)
 
-    def note_ended(self, member: Any) -> None:
+    def note_ended(self, member: object) -> None:
         """Note that a member has had its last event; the last one ends it all."""
         if self._monitored is None or self.is_over:
             return
@@ -265,7 +267,3 @@ class HookedRun:
         self.loops.give_back()
         for state in self.states:
             state.leave()
-
-
-# Puts the host of a run together.
-MakeHost = Callable[[HookedRun], LoopHost]

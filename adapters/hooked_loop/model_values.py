@@ -27,7 +27,7 @@ class ModelValues:
         )
 
 
-def _are_equal(value: Any, other_value: Any) -> bool:
+def _are_equal(value: object, other_value: object) -> bool:
     """Return whether two values are the same, NaN at the same places included."""
     a, b = np.asarray(value), np.asarray(other_value)
     if np.array_equal(a, b):

@@ -22,8 +22,8 @@ END_OF_DATA: tuple[type[Exception], ...] = (StopIteration, tf.errors.OutOfRangeE
 class ClusterFailure(Exception):
     """Carries an error of the cluster past `MonitoredSession`'s recovery.
 
-    `MonitoredSession` would make a new session, but a strategy that has lost a process
-    cannot be made anew.
+    `MonitoredSession` would make a new session, but a strategy without one of its
+    processes cannot be made anew.
     """
 
     def __init__(self, error: BaseException) -> None:
@@ -54,7 +54,7 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self.request = request
         return request
 
-    def _check(self, request: Any) -> None:
+    def _check(self, request: object) -> None:
         """Refuse what is not a `SessionRunArgs`, in the words of a TF session."""
         kind = type(request).__name__
         if request is not None and not hasattr(request, "fetches"):

@@ -64,14 +64,32 @@ _FETCHING = ("FinalOpsHook", "LoggingTensorHook", "NanTensorHook", "SummarySaver
 
 
 def check_hook(hook: Hook, graph: Graph | None = None) -> None:
-    """Refuse a hook that `fit` can never host."""
+    """Refuse a hook that `fit` can never host.
+
+    Args:
+      hook: the hook.
+      graph: the graph that hooks see, after `begin`; None before that, when a hook may
+        have tensors of an earlier loop.
+
+    Raises:
+      errors.RefusedError: its class cannot run in `fit`, or it has tensors of another
+        graph.
+    """
     check_class(hook, REFUSED_HOOKS, "in `Model.fit`", see="hook in fit")
     if graph is not None or tf.compat.v1.executing_eagerly_outside_functions():
         check_graph(hook, graph)
 
 
 def check_backend(hook: Hook, flavours: Sequence[Any]) -> None:
-    """Refuse a hook if no Keras, of several, computes with TensorFlow."""
+    """Refuse a hook if no Keras, of several, computes with TensorFlow.
+
+    Args:
+      hook: the hook.
+      flavours: the modules of the installed flavours of Keras.
+
+    Raises:
+      errors.RefusedError: all of them have another backend.
+    """
     backends = {compat.keras_backend(keras): keras for keras in flavours}
     if "tensorflow" not in backends:
         raise errors.RefusedError(
@@ -90,7 +108,17 @@ def check_class(
     where: str,
     see: str = "hook in fit",
 ) -> None:
-    """Refuse a hook whose class or base class is in a table: TensorFlow's or ours."""
+    """Refuse a hook whose class or base class is in a table: TensorFlow's or ours.
+
+    Args:
+      hook: the hook.
+      table: `{class name: (reason, way out)}`.
+      where: where it cannot run, for the message, such as "in `Model.fit`".
+      see: the topic of the page that the error names.
+
+    Raises:
+      errors.RefusedError: the table has its class.
+    """
     for cls in type(hook).__mro__:
         if cls.__name__ in table and cls.__module__.startswith(
             ("tensorflow", "hookbridge")
@@ -157,7 +185,7 @@ def _elements(hook: Hook) -> Iterator[tuple[str, Any, Any]]:
                     yield attribute, item, None
 
 
-def _is_eager(item: Any) -> bool:
+def _is_eager(item: object) -> bool:
     """Return whether an item is a tensor or variable of the eager runtime."""
     value = tf_variable(item)
     return isinstance(value, tf.Variable) or tf.is_tensor(value)

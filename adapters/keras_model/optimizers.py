@@ -14,7 +14,7 @@ import tensorflow as tf
 from hookbridge.adapters.guests.kinds import keras_behind
 from hookbridge.adapters.keras_model.v1_optimizers import make_slots, v1_inside
 from hookbridge.ground import patching
-from hookbridge.ground.protocols import KerasModel
+from hookbridge.ground.protocols import KerasModel, Optimizer
 
 # What Keras 2 computes anew in each step.
 _COMPUTED = ("_current_learning_rate",)
@@ -46,18 +46,18 @@ def optimizer_of(model: KerasModel) -> Any:
     return getattr(model, "optimizer", None)
 
 
-def name_of(optimizer: Any) -> str:
+def name_of(optimizer: Optimizer) -> str:
     """Return the name that begins the names of an optimizer's variables."""
     name = getattr(optimizer, "name", None) or getattr(optimizer, "_name", None)
     return str(name or "optimizer")
 
 
-def unwrapped(optimizer: Any) -> Any:
+def unwrapped(optimizer: Optimizer) -> Any:
     """Return the optimizer that updates variables, inside one that scales the loss."""
     return getattr(optimizer, "inner_optimizer", optimizer)
 
 
-def _rate(optimizer: Any) -> Any:
+def _rate(optimizer: Optimizer) -> Any:
     """Return what an optimizer has as its rate: a variable, a schedule, or None."""
     inner = unwrapped(optimizer)
     rate = getattr(inner, "_learning_rate", None)
@@ -66,7 +66,7 @@ def _rate(optimizer: Any) -> Any:
     return tf_variable(rate)
 
 
-def learning_rate_variable(optimizer: Any) -> Any:
+def learning_rate_variable(optimizer: Optimizer) -> Any:
     """Return the `tf.Variable` of a constant learning rate; None for a schedule."""
     rate, inner = _rate(optimizer), unwrapped(optimizer)
     if not isinstance(rate, tf.Variable):
@@ -75,13 +75,13 @@ def learning_rate_variable(optimizer: Any) -> Any:
     return rate if hasattr(inner, "learning_rate") or hasattr(inner, "lr") else None
 
 
-def constant_rate(optimizer: Any) -> Any:
+def constant_rate(optimizer: Optimizer) -> Any:
     """Return the variable that is the rate of every step; None if there is none."""
     is_changed = decay_of(optimizer) > 0.0
     return None if is_changed else learning_rate_variable(optimizer)
 
 
-def scheduled_rate(optimizer: Any) -> Any:
+def scheduled_rate(optimizer: Optimizer) -> Any:
     """Return what a schedule or a decay gives for the next step; None without one."""
     rate, decay = _rate(optimizer), decay_of(optimizer)
     is_schedule = callable(rate) and not isinstance(rate, tf.Variable)
@@ -92,7 +92,7 @@ def scheduled_rate(optimizer: Any) -> Any:
     return value / (1.0 + decay * tf.cast(step, tf.float32))
 
 
-def decay_of(optimizer: Any) -> float:
+def decay_of(optimizer: Optimizer) -> float:
     """Return the `decay` of optimizers of Keras <= 2.10, which no variable shows."""
     inner = unwrapped(optimizer)
     if any(cls.__name__ == "Nadam" for cls in type(inner).__mro__):
@@ -100,14 +100,21 @@ def decay_of(optimizer: Any) -> float:
     return float(getattr(inner, "_initial_decay", 0.0))
 
 
-def rate_of_next_step(optimizer: Any) -> Any:
+def rate_of_next_step(optimizer: Optimizer) -> Any:
     """Return the value of the rate, constant or of a schedule; None without one."""
     variable = constant_rate(optimizer)
     return scheduled_rate(optimizer) if variable is None else variable.read_value()
 
 
-def updating_by(optimizer: Any, rate: Any) -> contextlib.AbstractContextManager[None]:
-    """Return a context in which updates take `rate` in the place of the schedule's."""
+def updating_by(
+    optimizer: Optimizer, rate: object
+) -> contextlib.AbstractContextManager[None]:
+    """Return a context in which updates take `rate` in the place of the schedule's.
+
+    Args:
+      optimizer: an optimizer of Keras, wrapped in another one or not.
+      rate: a number, a tensor or a variable of the graph that is traced.
+    """
     inner = unwrapped(optimizer)
     if hasattr(inner, "_learning_rate"):
         return patching.patched(inner, _learning_rate=rate)
@@ -115,7 +122,7 @@ def updating_by(optimizer: Any, rate: Any) -> contextlib.AbstractContextManager[
     return patching.patched(inner, _hyper=hyper, _initial_decay=0.0)
 
 
-def counter_of(optimizer: Any) -> Any:
+def counter_of(optimizer: Optimizer) -> Any:
     """Return the variable that counts the steps of an optimizer; None without one.
 
     With gradient accumulation, the public `iterations` of Keras 3 counts updates. Its
@@ -126,7 +133,7 @@ def counter_of(optimizer: Any) -> Any:
     return getattr(inner, "iterations", None) if counter is None else counter
 
 
-def made_counter_of(optimizer: Any) -> Any:
+def made_counter_of(optimizer: Optimizer) -> Any:
     """As `counter_of`, without making it: None before the first step of some."""
     inner = unwrapped(optimizer)
     counter = getattr(inner, "_iterations", None)
@@ -145,7 +152,7 @@ def steps_counted(model: KerasModel) -> int:
     return as_int(counter)
 
 
-def loss_scale(optimizer: Any) -> Any:
+def loss_scale(optimizer: Optimizer) -> Any:
     """Return the number by which Keras 3 divides gradients; None if it does not."""
     # Keras 2 gives its optimizers gradients without the scale of the loss.
     scale = getattr(optimizer, "dynamic_scale", None)
@@ -197,7 +204,7 @@ def learning_rates(model: KerasModel) -> list[Any]:
     return [rate for rate in rates.values() if rate is not None]
 
 
-def unread_slots(optimizer: Any) -> list[Any]:
+def unread_slots(optimizer: Optimizer) -> list[Any]:
     """Return the slots that an optimizer makes and does not use."""
     inner = unwrapped(optimizer)
     momentums = getattr(inner, "momentums", ())
@@ -208,7 +215,7 @@ def unread_slots(optimizer: Any) -> list[Any]:
     return [] if inner.momentum else [*map(tf_variable, momentums)]
 
 
-def variables_of(optimizer: Any) -> list[Any]:
+def variables_of(optimizer: Optimizer) -> list[Any]:
     """Return all that an optimizer's next updates depend on, its rate included.
 
     That is more than `optimizer.variables`: Nadam of Keras 2 has a product and a scaled

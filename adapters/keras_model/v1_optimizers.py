@@ -11,8 +11,10 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.ground.protocols import Optimizer
 
-def v1_inside(optimizer: Any) -> Any:
+
+def v1_inside(optimizer: Optimizer) -> Any:
     """Return the v1 optimizer that an optimizer is or wraps; None for another one."""
     for part in (optimizer, getattr(optimizer, "optimizer", None)):
         if isinstance(part, tf.compat.v1.train.Optimizer):
@@ -31,7 +33,7 @@ def make_slots(optimizer: Any, weights: Iterable[tf.Variable]) -> None:
 
 
 def named_variables(
-    optimizer: Any, weights: Sequence[tuple[tf.Variable, str]], scope: str
+    optimizer: Optimizer, weights: Sequence[tuple[tf.Variable, str]], scope: str
 ) -> list[tuple[tf.Variable, str]]:
     """Return what an optimizer's next updates depend on, with names.
 

@@ -20,7 +20,7 @@ from hookbridge.adapters.keras_model.optimizers import (
 )
 from hookbridge.adapters.keras_model.v1_optimizers import named_variables, v1_inside
 from hookbridge.ground import compat
-from hookbridge.ground.protocols import KerasModel
+from hookbridge.ground.protocols import KerasModel, Optimizer, Variable
 
 
 class ModelVariable:
@@ -77,7 +77,12 @@ class ModelVariable:
 
 
 def host_variable(value: Callable[[], Any], name: str | None = None) -> Any:
-    """Make an eager variable that is one value on the host under any strategy."""
+    """Make an eager variable that is one value on the host under any strategy.
+
+    Args:
+      value: returns the first value, called where the variable is made.
+      name: the name of the variable; None for TensorFlow's default.
+    """
     # A graph of its own keeps it out of the strategy's scope.
     with tf.Graph().as_default(), compat.private("eager_mode")():
         return tf.Variable(value(), trainable=False, name=name)
@@ -95,7 +100,12 @@ def _name_of(variable: Any) -> str:
 
 
 def assign_all(model: KerasModel, pairs: Sequence[tuple[Any, Any]]) -> None:
-    """Set variables of a model, in Keras's own session if the model is in a graph."""
+    """Set variables of a model, in Keras's own session if the model is in a graph.
+
+    Args:
+      model: the model that has them.
+      pairs: `(variable, value)`, each value an array of the variable's shape.
+    """
     in_graph = [pair for pair in pairs if is_in_graph(pair[0])]
     if in_graph:
         keras_behind(model).backend.batch_set_value(in_graph)
@@ -122,12 +132,12 @@ def _variables_of_optimizers(model: KerasModel) -> list[tuple[Any, str]]:
     return named
 
 
-def _name_in_model(variable: Any, model: KerasModel) -> str:
+def _name_in_model(variable: Variable, model: KerasModel) -> str:
     """Return the name of a weight, which begins with the layer as in a v1 graph."""
     return _name_of(variable).removeprefix(f"{model.name}/")
 
 
-def _name_in_optimizer(variable: Any, scope: str, optimizer: Any) -> str:
+def _name_in_optimizer(variable: Variable, scope: str, optimizer: Optimizer) -> str:
     """Return the name of an optimizer's variable, below the scope of the optimizer."""
     if is_in_graph(variable):  # which a v1 saver has named it by
         return _name_of(variable)

@@ -12,6 +12,7 @@ from hookbridge.adapters.live_model.eager_classes import EagerClasses
 from hookbridge.adapters.live_model.optimizer import LiveOptimizer
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights
+from hookbridge.ground.protocols import Variable
 
 
 class Link:
@@ -21,6 +22,7 @@ class Link:
         self,
         weights: LiveWeights,
         optimizer: LiveOptimizer,
+        rates: LiveRates,
         counters: LiveCounters,
         clone: Clone | None,
     ) -> None:
@@ -29,9 +31,9 @@ class Link:
         self._optimizer = optimizer
         self.count: Callable[..., None] = counters.count
         self._counters = counters
-        self.rates: LiveRates = optimizer.live_rates
+        self.rates = rates
         self._weights_used = weights.mirrors.touched
-        self._rates_used = self.rates.touched
+        self._rates_used = rates.touched
         self.classes: EagerClasses = EagerClasses()
         self.run: Any = None  # a weak reference to the run, which the run itself sets
 
@@ -72,7 +74,7 @@ class Link:
         self.rates.push()
         self.weights.mirrors.push()
 
-    def owns(self, variable: Any) -> bool:
+    def owns(self, variable: Variable) -> bool:
         """Return whether an eager variable follows the session."""
         return self.weights.mirrors.has(variable) or any(
             variable is live_variable

@@ -1,4 +1,4 @@
-"""An eager variable that stands for one variable of a graph."""
+"""An eager variable in the place of one variable of a graph."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ import tensorflow as tf
 
 from hookbridge.adapters.live_model import watched
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import Variable
 
 
 def eager_variable(
-    value: object, name: str, dtype: Any = None, shape: Any = None
+    value: object, name: str, dtype: object = None, shape: object = None
 ) -> Any:
     """Return a new eager variable, whatever graph is the default one.
 
@@ -31,7 +32,7 @@ def eager_variable(
     return variable
 
 
-def blank_shape(variable: Any) -> list[int]:
+def blank_shape(variable: Variable) -> list[int]:
     """Return the shape of a variable; 0 for a dimension that is not known."""
     shape = variable.shape
     return [0] if shape.rank is None else [d or 0 for d in shape.as_list()]
@@ -45,7 +46,7 @@ class Mirror(watched.UseListener):
     somebody else holds it. Its `owner`, the `Mirrors`, is asked as a `UseListener` is.
     """
 
-    def __init__(self, variable: Any, eager: Any, owner: Any) -> None:
+    def __init__(self, variable: Variable, eager: Any, owner: Any) -> None:
         self.variable = variable
         self.eager = eager
         self.stamp = -1  # the owner's note of how old the value is

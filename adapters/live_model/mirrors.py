@@ -23,6 +23,7 @@ from hookbridge.adapters.live_model.mirror import (
 )
 from hookbridge.adapters.session_graph import session_variables
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import Variable
 
 _MOST_BYTES = 2**25  # read in one run
 
@@ -56,14 +57,14 @@ class Mirrors:
         """Set a function to call before the first mirror is made; it may `adopt`."""
         self._provide = provide
 
-    def adopt(self, variable: Any, eager: Any) -> None:
+    def adopt(self, variable: Variable, eager: object) -> None:
         """Use an eager variable that exists already as the mirror of `variable`."""
         with compat.private("eager_mode")():
             mirror = self._by_variable[id(variable)] = Mirror(variable, eager, self)
             if not mirror.is_watched:
                 self._captured[id(mirror)] = mirror
 
-    def has(self, eager: Any) -> bool:
+    def has(self, eager: object) -> bool:
         """Return whether an eager variable is one of the mirrors."""
         return any(eager is mirror.eager for mirror in self._by_variable.values())
 

@@ -14,6 +14,7 @@ from hookbridge.adapters.live_model.counters import LiveCounters
 from hookbridge.adapters.live_model.link import Link
 from hookbridge.adapters.live_model.model_files import ModelFiles
 from hookbridge.adapters.live_model.optimizer import LiveOptimizer
+from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights, WeightsView
 from hookbridge.adapters.session_graph import session_variables
 from hookbridge.ground import compat
@@ -57,6 +58,7 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
         *,
         weights: LiveWeights,
         optimizer: LiveOptimizer,
+        rates: LiveRates,
         counters: LiveCounters,
         clone: Clone | None,
         metrics: Sequence[str],
@@ -72,8 +74,8 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
         # Metrics that the validation has and the training does not.
         self._live_test_metrics: list[str] = []
         self.optimizer = optimizer
-        self.live_link: Link = Link(weights, optimizer, counters, clone)
-        files = ModelFiles(weights, optimizer.live_rates, clone, graph, backups)
+        self.live_link: Link = Link(weights, optimizer, rates, counters, clone)
+        files = ModelFiles(weights, rates, clone, graph, backups)
         self.save_weights: Callable[..., None] = files.save_weights
         self.load_weights: Callable[..., None] = files.load_weights
         self.save: Callable[..., None] = files.save

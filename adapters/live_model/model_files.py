@@ -31,10 +31,10 @@ class ModelFiles:
 
     def save_weights(
         self,
-        filepath: Any,
+        filepath: object,
         overwrite: bool = True,
-        save_format: Any = None,
-        options: Any = None,
+        save_format: object = None,
+        options: object = None,
         **others: Any,
     ) -> None:
         """Write the session's weights.
@@ -59,10 +59,10 @@ class ModelFiles:
 
     def load_weights(
         self,
-        filepath: Any,
+        filepath: object,
         skip_mismatch: bool = False,
         by_name: bool = False,
-        options: Any = None,
+        options: object = None,
         **others: Any,
     ) -> Any:
         """Set the session's weights from a file that `save_weights` wrote.

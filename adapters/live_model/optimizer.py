@@ -14,16 +14,22 @@ from hookbridge.adapters.live_model import watched
 from hookbridge.adapters.live_model.mirror import eager_variable
 from hookbridge.adapters.live_model.optimizer_of_others import OptimizerOfOthers
 from hookbridge.adapters.live_model.rate import LiveRate
-from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.session_graph.graph_optimizers import Optimizer, optimizer_of
 from hookbridge.ground import compat
 
 
 def live_optimizer(
-    rates: LiveRates, step: Callable[[], int], flavours: frozenset[str]
+    rates: Sequence[LiveRate], step: Callable[[], int], flavours: frozenset[str]
 ) -> LiveOptimizer:
-    """Return the live optimizer of a graph, with its own optimizer's name."""
-    facts = [optimizer_of(live.rate) for live in rates.each]
+    """Return the live optimizer of a graph, with its own optimizer's name.
+
+    Args:
+      rates: the learning rates of the graph, one for each optimizer.
+      step: returns the global step, which is `optimizer.iterations`.
+      flavours: of "keras2" and "keras3" those for whose `isinstance` it is an
+        `Optimizer`.
+    """
+    facts = [optimizer_of(live.rate) for live in rates]
     single = facts[0] if len(facts) == 1 else Optimizer()
     kind = _named(LiveOptimizer, single.class_name)
     poses_as = _posed(single.class_name, flavours) if len(facts) == 1 else None
@@ -45,14 +51,14 @@ class LiveOptimizer(OptimizerOfOthers):
 
     def __init__(
         self,
-        rates: LiveRates,
+        rates: Sequence[LiveRate],
         facts: Sequence[Optimizer],
         step: Callable[[], int],
         poses_as: type | None = None,
     ) -> None:
         super().__init__()
         self._poses_as = poses_as
-        self.live_rates = rates
+        self._rates = list(rates)
         self._facts = list(facts)
         self._step = step
         self._step_variable: Any = None
@@ -64,8 +70,8 @@ class LiveOptimizer(OptimizerOfOthers):
         if len(self._facts) > 1:
             # The `TensorBoard` of Keras 3 logs the learning rate of each, by name.
             self.optimizers: list[Any] = [
-                _named(LiveOptimizer, fact.class_name)(rates.only(i), [fact], step)
-                for i, fact in enumerate(self._facts)
+                _named(LiveOptimizer, fact.class_name)([live], [fact], step)
+                for live, fact in zip(rates, self._facts, strict=True)
             ]
         self._is_made = True
 
@@ -88,10 +94,9 @@ class LiveOptimizer(OptimizerOfOthers):
 
     def _rate(self) -> LiveRate:
         """Return the one learning rate of the graph."""
-        rates = self.live_rates.each
-        if len(rates) == 1:
-            return rates[0]
-        if not rates:
+        if len(self._rates) == 1:
+            return self._rates[0]
+        if not self._rates:
             raise errors.LiveModelError(
                 "hookbridge found no learning rate in this graph: no update op of an "
                 "optimizer has one, and no variable is called `learning_rate`. Name "
@@ -101,9 +106,9 @@ class LiveOptimizer(OptimizerOfOthers):
         raise errors.LiveModelError(self._several(), see="model in a session")
 
     def _several(self) -> str:
-        names = ", ".join(f'"{r.rate.tensor.name}"' for r in self.live_rates.each)
+        names = ", ".join(f'"{r.rate.tensor.name}"' for r in self._rates)
         return (
-            f"hookbridge found {len(self.live_rates.each)} learning rates in this "
+            f"hookbridge found {len(self._rates)} learning rates in this "
             f"graph ({names}) and cannot know which one is meant. Name it: "
             "`as_hooks(..., learning_rate=...)`, or take "
             "`model.optimizer.optimizers[i].learning_rate`."
@@ -111,7 +116,7 @@ class LiveOptimizer(OptimizerOfOthers):
 
     def _common_rate(self) -> Any:
         """Return a variable with the value that all learning rates have, or NaN."""
-        values = {float(live.read()) for live in self.live_rates.each}
+        values = {float(live.read()) for live in self._rates}
         value = values.pop() if len(values) == 1 else np.nan
         if self._common is None:
             logging.warning("%s It reads as NaN while they differ.", self._several())
@@ -126,7 +131,7 @@ class LiveOptimizer(OptimizerOfOthers):
     @property
     def learning_rate(self) -> Any:
         """The learning rate, an eager `tf.Variable`."""
-        if len(self.live_rates.each) > 1:
+        if len(self._rates) > 1:
             return self._common_rate()
         return self._rate().variable
 
@@ -159,7 +164,7 @@ class LiveOptimizer(OptimizerOfOthers):
 
     def live_variables(self) -> list[Any]:
         """Return the eager variables of step and rates; None for one not handed out."""
-        return [self._step_variable, *(live.mirror for live in self.live_rates.each)]
+        return [self._step_variable, *(live.mirror for live in self._rates)]
 
     def sync_iterations(self) -> None:
         """Bring `iterations` up to date if it was handed out."""
@@ -175,17 +180,16 @@ class LiveOptimizer(OptimizerOfOthers):
         if len(self._facts) > 1:
             return {o.name: o.get_config() for o in self.optimizers}
         config: dict[str, Any] = {"name": self.name}
-        for live in self.live_rates.each:
+        for live, fact in zip(self._rates, self._facts, strict=True):
             config["learning_rate"] = _shortest(live.read())
-        for fact in self._facts:
             for name, source in fact.hyperparameters.items():
-                config[name] = _shortest(self.live_rates.read(source))
+                config[name] = _shortest(live.value_beside(source))
         return config
 
     def __getattr__(self, name: str) -> Any:
-        if name == "_learning_rate" and len(self.live_rates.each) == 1:
+        if name == "_learning_rate" and len(self._rates) == 1:
             # Where the `TensorBoard` of Keras 2 looks for a schedule.
-            (live,) = self.live_rates.each
+            (live,) = self._rates
             if live.rate.kind == "schedule" and self._poses_as is not None:
                 return _schedule_class()(live)
         if name in ("learning_rate", "lr"):
@@ -234,7 +238,7 @@ def _schedule_class() -> Any:
         def __init__(self, live: LiveRate) -> None:
             self._live = live
 
-        def __call__(self, step: Any) -> Any:
+        def __call__(self, step: object) -> Any:
             return self._live.of_next_step()
 
     return LiveSchedule

@@ -54,7 +54,7 @@ class OptimizerOfOthers(tf.__internal__.tracking.AutoTrackable):  # type: ignore
         self.say_unsaved()
         return {"_iterations": counter, "_variables": self._saved}
 
-    def save_own_variables(self, store: Any) -> None:
+    def save_own_variables(self, store: object) -> None:
         """Save nothing of it in the file of the other model."""
         del store
         self.say_unsaved()

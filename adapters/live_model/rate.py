@@ -117,6 +117,10 @@ class LiveRate(watched.UseListener):
             return self._waiting
         return value_of(rate, self._session())
 
+    def value_beside(self, number: LearningRate) -> Any:
+        """Return the present value of another number of the same optimizer."""
+        return value_of(number, self._session())
+
     @property
     def variable(self) -> Any:
         """An eager `tf.Variable` with the present value; assigning sets the rate."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hookbridge.adapters.live_model.rate import LiveRate, OverriddenRates, value_of
+from hookbridge.adapters.live_model.rate import LiveRate, OverriddenRates
 from hookbridge.adapters.session_graph import saved, session_variables
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.ground.memory import Fact
@@ -32,19 +32,6 @@ class LiveRates:
         self.feeds: OverriddenRates = OverriddenRates()
         self._share()
         self._events = 0  # open events: a validation's may be nested in another
-
-    def only(self, index: int) -> LiveRates:
-        """Return an object with one of the rates.
-
-        Events of this object reach the rate too.
-        """
-        view = LiveRates([], self._session)
-        view.each = [self.each[index]]
-        return view
-
-    def read(self, number: LearningRate) -> Any:
-        """Return the present value of a hyperparameter of an optimizer."""
-        return value_of(number, self._session())
 
     def _share(self) -> None:
         for rate in self.each:

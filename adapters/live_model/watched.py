@@ -14,12 +14,13 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.ground import compat
 from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.protocols import Variable
 
 _KEEPER = "_hookbridge_keeper"
 
 
 class UseListener:
-    """The object that is told of each use of a variable, and may supply its value.
+    """The object that hears of each use of a variable, and may supply its value.
 
     The variable does not keep its keeper alive: it may outlive the session.
     """
@@ -35,13 +36,13 @@ class UseListener:
 _NOBODY = UseListener()
 
 
-def inner(variable: Any) -> Any:
+def inner(variable: Variable) -> Any:
     """Return the variable inside one that casts its value (mixed precision)."""
     result = getattr(variable, "_variable", None)
     return variable if result is None else result
 
 
-def watch(variable: Any, keeper: UseListener) -> bool:
+def watch(variable: Variable, keeper: UseListener) -> bool:
     """Tell a keeper before each use of an eager variable; False if it cannot be.
 
     Only the variable's class is changed, since Keras's layers hold the object too: each
@@ -58,7 +59,7 @@ def watch(variable: Any, keeper: UseListener) -> bool:
     return True
 
 
-def _listener_of(variable: Any) -> UseListener:
+def _listener_of(variable: Variable) -> UseListener:
     return variable.__dict__[_KEEPER]() or _NOBODY
 
 
@@ -71,7 +72,7 @@ def _types() -> tuple[type, type]:
         _listener_of(self).about_to_use()
         return compat.variable_handle(self)
 
-    def put(self: Any, handle: Any) -> None:
+    def put(self: Any, handle: object) -> None:
         self.__dict__["_handle"] = handle
 
     def numpy(self: Any) -> Any:
@@ -82,7 +83,7 @@ def _types() -> tuple[type, type]:
     return plain, type(plain)(plain.__name__, (plain,), members)
 
 
-def refuse_assignment(variable: Any, complaint: str) -> Callable[[Any], None]:
+def refuse_assignment(variable: Variable, complaint: str) -> Callable[[Any], None]:
     """Make a variable read-only; return its own `assign`, which still works."""
     assign = variable.assign
 

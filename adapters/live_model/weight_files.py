@@ -24,7 +24,7 @@ def is_h5(path: str) -> bool:
     return path.endswith(_H5)
 
 
-def as_h5(path: str, save_format: Any) -> bool:
+def as_h5(path: str, save_format: object) -> bool:
     """Return whether weights are written as HDF5, by Keras 2's rules."""
     if save_format is None:
         return is_h5(path)
@@ -39,7 +39,7 @@ def as_h5(path: str, save_format: Any) -> bool:
     )
 
 
-def unsupported(options: Any) -> str:
+def unsupported(options: object) -> str:
     """Return the first part of `CheckpointOptions` that has no effect here."""
     # The process that calls the callback writes the file, in one piece, before the next
     # event. Empty if every part has its effect.
@@ -52,7 +52,7 @@ def unsupported(options: Any) -> str:
     return ""
 
 
-def check_options(method: str, options: Any, others: dict[str, Any]) -> None:
+def check_options(method: str, options: object, others: dict[str, Any]) -> None:
     """Refuse options of `save_weights` and `load_weights` without effect."""
     names = [name for name, value in others.items() if value is not None]
     if options is not None and (option := unsupported(options)):

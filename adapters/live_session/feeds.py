@@ -13,8 +13,18 @@ from hookbridge.ground.arguments import shown
 from hookbridge.ground.protocols import Graph
 
 
-def dense(graph: tf.Graph, key: Any, value: Any) -> list[tuple[Any, Any]]:
-    """One entry of a `feed_dict` as `(tensor, value)`: several for a sparse tensor."""
+def dense(graph: tf.Graph, key: object, value: Any) -> list[tuple[Any, Any]]:
+    """Return an entry of a `feed_dict` as `(tensor, value)`: several if it is sparse.
+
+    Args:
+      graph: the graph that has the tensor.
+      key: the key of the entry: a tensor or its name, or a sparse tensor.
+      value: what is fed; for a sparse tensor its indices, values and dense shape.
+
+    Raises:
+      errors.UnknownFeedError: the graph has no tensor of that name.
+      errors.RunArgumentsError: the key is not a tensor.
+    """
     if isinstance(key, tf.SparseTensor):
         parts = [key.indices, key.values, key.dense_shape]
         return [p for p in zip(parts, value, strict=False) if p[0] is not None]
@@ -27,7 +37,16 @@ def dense(graph: tf.Graph, key: Any, value: Any) -> list[tuple[Any, Any]]:
 
 
 def array_of(graph: tf.Graph, tensor: tf.Tensor, value: object) -> Any:
-    """Return the array to feed for a tensor."""
+    """Return the array to feed for a tensor.
+
+    Args:
+      graph: the graph that has the tensor.
+      tensor: what is fed.
+      value: what NumPy can convert to the tensor's type and a compatible shape.
+
+    Raises:
+      errors.RunArgumentsError: it cannot, or the graph does not let the tensor be fed.
+    """
     if isinstance(value, tf.Tensor) and not hasattr(value, "numpy"):
         raise errors.RunArgumentsError(
             "The value of a feed cannot be a tf.Tensor object. Acceptable feed "
@@ -57,7 +76,7 @@ def array_of(graph: tf.Graph, tensor: tf.Tensor, value: object) -> Any:
     return array
 
 
-def mapper_of(graph: Graph, fetches: Any) -> Any:
+def mapper_of(graph: Graph, fetches: object) -> Any:
     """TensorFlow's mapper of a structure of fetches."""
     try:
         with graph.as_default():
@@ -75,7 +94,15 @@ def mapper_of(graph: Graph, fetches: Any) -> Any:
 
 
 def check_fetch(fetch: object, see: str) -> None:
-    """Refuse what has no value, which the runtime would do after the step."""
+    """Refuse what has no value, which the runtime would do after the step.
+
+    Args:
+      fetch: a tensor, an op or a variable.
+      see: the topic of the page that the error names.
+
+    Raises:
+      errors.LiveSessionError: it is a resource or a variant.
+    """
     if isinstance(fetch, tf.Tensor) and fetch.dtype in (tf.resource, tf.variant):
         raise errors.LiveSessionError(
             f"`{fetch.name}` is a {fetch.dtype.name}, which has no value outside the "

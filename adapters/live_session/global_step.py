@@ -27,7 +27,12 @@ _LAST = Fact[_Last]("model", "count after its last run")
 
 
 def note(model: KerasModel, value: int | None) -> None:
-    """Note where the next run of `model` begins; None: where the optimizer is."""
+    """Note where the next run of `model` begins.
+
+    Args:
+      model: the model.
+      value: the global step; None for what its optimizer has counted.
+    """
     _LAST.pop(model)
     if value is not None:
         optimizer = _optimizer_reference(model)

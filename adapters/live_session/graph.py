@@ -40,7 +40,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         names: StepNames,
         variables: Sequence[ModelVariable],
         global_step: ModelVariable,
-        learning_rate: Any = None,
+        learning_rate: object = None,
         other_rates: Sequence[Any] = (),
     ) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         }
         self._hides_variables = False
 
-    def _make_rate(self, eager: Any) -> None:
+    def _make_rate(self, eager: object) -> None:
         """Make `learning_rate:0`, which reads the rate that is in force."""
         # A variable of its own: that of the optimizer may be replaced by one of
         # another name.
@@ -91,7 +91,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         self,
         names: StepNames,
         variables: Sequence[ModelVariable],
-        learning_rate: Any,
+        learning_rate: object,
         other_rates: Sequence[Any],
     ) -> None:
         """Show hooks what the model has after a callback has changed its step.
@@ -257,5 +257,5 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         return tensor
 
 
-def _hidden(eager: Any) -> ModelVariable:
+def _hidden(eager: object) -> ModelVariable:
     return ModelVariable(eager, "rate_in_force", trainable=False, local=True)

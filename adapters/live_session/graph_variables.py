@@ -20,6 +20,7 @@ from hookbridge.adapters.keras_model.variables import ModelVariable, components
 from hookbridge.adapters.live_session.growing_graph import GrowingGraph
 from hookbridge.adapters.live_session.needed_ops import NeededOps
 from hookbridge.ground import compat
+from hookbridge.ground.protocols import Tensor
 
 v1 = tf.compat.v1
 
@@ -60,7 +61,7 @@ class GraphVariables:
         """Return what a checkpoint holds: `{name: variable}` but for local ones."""
         return {n: v for n, v in self._known.items() if not v.local}
 
-    def of_value(self, tensor: Any) -> ModelVariable | None:
+    def of_value(self, tensor: Tensor) -> ModelVariable | None:
         """Return the variable whose value a tensor of the graph is, or None."""
         return self._by_value.get(tensor.name)
 
@@ -292,9 +293,11 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
     def path_of(
         self, fetches: object, feed_dict: Mapping[Any, Any] | None
     ) -> str | None:
-        """Return the path for a run that only saves the model.
+        """Return the path for a run that only saves the model; None for any other run.
 
-        None for any other run.
+        Args:
+          fetches: what the run fetches.
+          feed_dict: what it feeds: the path, to the saver's placeholder.
         """
         names = self.saver_def
         if type(fetches) is not str or fetches != names.save_tensor_name:

@@ -59,7 +59,13 @@ class Plan:
     def build_results(
         self, step: int, fed: Mapping[str, Any], values: Sequence[Any]
     ) -> Any:
-        """Return what `run` returns."""
+        """Return what `run` returns, in the structure of its fetches.
+
+        Args:
+          step: the global step after the run.
+          fed: the fed arrays, by the name of their tensor.
+          values: the values of the program's tensors, in its order.
+        """
         by_name = {t.name: v for t, v in zip(self.program.tensors, values, strict=True)}
         flat: list[Any] = []
         for fetch in self._fetches:

@@ -99,7 +99,12 @@ class SessionProgram:
     def build_after(
         self, values: dict[str, Any], step_values: Mapping[str, Any]
     ) -> list[Any]:
-        """Build the ops that run after the step; return the fetched tensors."""
+        """Build the ops that run after the step; return the fetched tensors.
+
+        Args:
+          values: tensors that are there before the step, by name.
+          step_values: what the step has returned, by the name of its placeholder's op.
+        """
         values = dict(values)
         values.update({f"{name}:0": v for name, v in step_values.items()})
         values.update(self._after.build(values, self.fed))

@@ -16,6 +16,7 @@ from hookbridge.adapters.live_session.imported_ops import SessionResources
 from hookbridge.adapters.live_session.plan import Plan
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.ground import compat, structures
+from hookbridge.ground.protocols import Tensor
 
 v1 = tf.compat.v1
 
@@ -145,6 +146,11 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         """Return a function that runs `fetches`.
 
         See `tf.compat.v1.Session.make_callable`.
+
+        Args:
+          fetches: what each call returns, as in `run`.
+          feed_list: the tensors that the arguments of a call are fed to.
+          accept_options: whether a call may have `options=` and `run_metadata=`.
         """
         keys = list(feed_list or ())
 
@@ -275,5 +281,5 @@ def _asks(options: tf.compat.v1.RunOptions | None) -> bool:
     return options is not None and bool(options.ByteSize())
 
 
-def _to_numpy(tensor: Any) -> Any:
+def _to_numpy(tensor: Tensor) -> Any:
     return tensor.numpy() if hasattr(tensor, "numpy") else tensor

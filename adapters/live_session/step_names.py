@@ -58,8 +58,14 @@ class StepNames:
         """Return whether the tensors of a trace have been entered."""
         return bool(self._traced)
 
-    def add_short(self, key: str, dtype: Any, shape: Any) -> None:
-        """Enter a tensor under a key that hookbridge gives."""
+    def add_short(self, key: str, dtype: object, shape: object) -> None:
+        """Enter a tensor under a key that hookbridge gives.
+
+        Args:
+          key: the key, without `:0`, such as "loss".
+          dtype: the type of the tensor.
+          shape: its shape, as far as it is known.
+        """
         self._short.setdefault(f"{key}:0", StepTensor(key, dtype, shape))
 
     def add_traced(self, tensors: Iterable[Any]) -> None:
@@ -110,7 +116,15 @@ class StepNames:
         return None
 
     def find_again(self, key: str, tensors: Iterable[Any]) -> str | None:
-        """Return the name of the step tensor `key` in another trace of the step."""
+        """Return the name of the step tensor `key` in another trace of the step.
+
+        Args:
+          key: its key in this trace.
+          tensors: all tensors of the other trace.
+
+        Returns:
+          The key there; None if the other trace has no such tensor.
+        """
         # Each function numbers its scopes anew; so does the body of a loop.
         in_trace = StepNames(self._model_name, self._layers)
         in_trace.add_traced(tensors)
@@ -126,7 +140,8 @@ class StepNames:
                     "computed from it. Feed a tensor that is computed before it.",
                     see="live session",
                 )
-        for key in self.of_rows.intersection(keys):
+        if of_rows := self.of_rows.intersection(keys):
+            key = min(of_rows)
             raise errors.LiveSessionError(
                 f"`{key}` is the gradient of some rows only (`tf.IndexedSlices`), and "
                 "cannot be fed as a whole. Feed the gradient of another variable, or "
@@ -137,7 +152,14 @@ class StepNames:
     def unknown(
         self, e: KeyError, name: str, who: str, others: Iterable[str]
     ) -> errors.UnknownTensorError:
-        """Return the error for a name that nothing has; `others` are further names."""
+        """Return the error for a name that nothing has.
+
+        Args:
+          e: TensorFlow's own error.
+          name: the name that was looked up.
+          who: what could have made the tensor, for the message, such as "the graph".
+          others: further names that may be meant.
+        """
         full = name if ":" in name else f"{name}:0"
         if full == "learning_rate:0":
             rates = ", ".join(f"`{rate}`" for rate in self.other_rate_names)

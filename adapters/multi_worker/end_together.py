@@ -134,7 +134,15 @@ def in_several_processes() -> bool:
 
 
 def check_keras(model: KerasModel, name: str) -> None:
-    """Refuse a model of Keras 3, which cannot train in several processes."""
+    """Refuse a model of Keras 3, which cannot train in several processes.
+
+    Args:
+      model: the model whose `fit` has begun.
+      name: the callback that the error names.
+
+    Raises:
+      errors.RefusedError: it is one of Keras 3.
+    """
     if not hasattr(model, "_train_counter"):
         raise errors.RefusedError(
             f"`{name}`: Keras 3 cannot train under `MultiWorkerMirroredStrategy`. Make "

@@ -59,7 +59,7 @@ EXIT_SECS = 5.0
 _strategies: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
-def end_with_threads(strategy: Any) -> None:
+def end_with_threads(strategy: object) -> None:
     """Make the process wait at its end for the threads of its coordinator."""
     # TensorFlow leaves them running. A thread that still builds a worker's iterator
     # returns to an interpreter that is ending, and aborts the process (`FATAL:

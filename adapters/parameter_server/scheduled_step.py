@@ -181,12 +181,12 @@ def _packed(
 
 
 def _scheduled_by(
-    coordinator: Any, function: AnyFunction, args: Arguments
+    coordinator: object, function: AnyFunction, args: Arguments
 ) -> tuple[Any, tuple[Any, ...]]:
     """Return the function that Keras's function would schedule, and its arguments."""
     calls: list[tuple[Any, tuple[Any, ...]]] = []
 
-    def schedule(fn: AnyFunction, args: Any = None, kwargs: Any = None) -> None:
+    def schedule(fn: AnyFunction, args: Any = None, kwargs: object = None) -> None:
         calls.append((fn, tuple(args or ())))
 
     with patching.patched(coordinator, schedule=schedule):

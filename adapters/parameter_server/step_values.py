@@ -60,7 +60,7 @@ class Layout:
         return tf.nest.pack_sequence_as(self._structure, leaves, expand_composites=True)
 
 
-def _wait(remote: Any) -> None:
+def _wait(remote: object) -> None:
     """Wait until the coordinator has copied a value, or knows that there is none."""
 
     def is_ready() -> bool:

@@ -15,7 +15,7 @@ from hookbridge import errors
 from hookbridge.adapters.session_graph import graph_ops
 from hookbridge.adapters.session_graph.log_sources import LogSource
 from hookbridge.adapters.session_graph.steps import ReachedOps
-from hookbridge.ground.protocols import Graph
+from hookbridge.ground.protocols import Graph, Operation
 
 # Ops that have an iterator's handle as input and take no data from it.
 _HARMLESS = (
@@ -67,10 +67,18 @@ class DataPulls:
     def fetched_with(
         self, source: LogSource, step: ReachedOps, fed: frozenset[Any] = frozenset()
     ) -> bool:
-        """Return whether a step that feeds `fed` can fetch an entry.
+        """Return whether a step can fetch an entry.
 
         If not, the entry belongs to another kind of run: for example, a step of the
         generator does not fetch an entry of the discriminator.
+
+        Args:
+          source: the entry of the logs.
+          step: the ops that the step runs.
+          fed: the placeholders that it feeds.
+
+        Raises:
+          errors.RefusedError: the entry needs an op that no training run reaches.
         """
         extra = self._needs[source.key] - step.ops - fed
         if self._idle_steps and extra and not any(map(_pulls, step.ops)):
@@ -81,7 +89,7 @@ class DataPulls:
         return not extra
 
 
-def _refuse(source: LogSource, op: Any) -> None:
+def _refuse(source: LogSource, op: Operation) -> None:
     """Refuse an entry that needs `op`, which no training run reaches."""
     entry = f'`logs["{source.key}"]` ("{source.tensor.name}")'
     if op.type == _PLACEHOLDER:
@@ -107,7 +115,12 @@ def _refuse(source: LogSource, op: Any) -> None:
 def fed_placeholders(
     graph: Graph, feed_dict: Mapping[Any, Any] | None
 ) -> frozenset[Any]:
-    """Return the placeholders that a loop feeds in a run."""
+    """Return the ops of the placeholders that a loop feeds in a run.
+
+    Args:
+      graph: the graph of the session.
+      feed_dict: the `feed_dict` of the run; None feeds nothing.
+    """
     ops = set()
     for key in feed_dict or {}:
         for part in graph_ops.parts(key):
@@ -115,12 +128,12 @@ def fed_placeholders(
     return frozenset(op for op in ops if op.type == _PLACEHOLDER)
 
 
-def _is_data(op: Any) -> bool:
+def _is_data(op: Operation) -> bool:
     """Return whether an op takes data from an iterator or a queue, or has to be fed."""
     return op.type == _PLACEHOLDER or _pulls(op)
 
 
-def _pulls(op: Any) -> bool:
+def _pulls(op: Operation) -> bool:
     """Return whether an op takes data.
 
     A call that is given an iterator counts as such.

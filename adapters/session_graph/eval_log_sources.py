@@ -17,8 +17,13 @@ _METRICS = tf.compat.v1.GraphKeys.METRIC_VARIABLES
 
 
 def find(logs: Mapping[str, Any], graph: Graph) -> list[LogSource]:
-    """Return an evaluation graph's streaming metrics, the loss first."""
-    # Of `logs`, entries that only the training graph has are left out.
+    """Return an evaluation graph's streaming metrics, the loss first.
+
+    Args:
+      logs: the user's `{key of logs: tensor or its name}`; entries that only the
+        training graph has are left out.
+      graph: the evaluation graph.
+    """
     sources: dict[str, LogSource] = {}
     for key, spec in logs.items():
         try:

@@ -23,7 +23,7 @@ class StepFetch:
         others: Sequence[LogSource],
         *,
         numbers: Sequence[str] = (),
-        vector: Any = None,
+        vector: object = None,
         reads_counter: bool = False,
     ) -> None:
         self._numbers = list(numbers)
@@ -63,13 +63,13 @@ class FetchPlan:
     """
 
     def __init__(
-        self, counter: Any, sources: Sequence[LogSource], steps: StepGraph
+        self, counter: object, sources: Sequence[LogSource], steps: StepGraph
     ) -> None:
         movers = [*steps.movers, *steps.pushes]
         self._pulls = DataPulls(sources, [*movers, *steps.updates])
         # Entries whose data the op that moves the step does not take. An update that
         # takes it may be a run without a step.
-        self._between = self._not_taken_by(movers or steps.applies, sources)
+        self._between = self._unavailable_in(movers or steps.applies, sources)
         self._graph = steps.graph
         self._scalars = [s for s in sources if s.scalar]
         self._others = [s for s in sources if not s.scalar]
@@ -85,7 +85,8 @@ class FetchPlan:
     def _add_vectors(self, counter: Any, steps: StepGraph) -> None:
         """Add the tensors that hold several numbers to the graph."""
         numbers = [tf.cast(s.tensor, tf.float64) for s in self._scalars]
-        for tail in steps.tails() if counter is not None else ():
+        tails = steps.tails() if counter is not None else ()
+        for tail in tails:
             with tf.control_dependencies([tail]):
                 step = tf.cast(counter.read_value(), tf.float64)
             self._vectors[tail] = tf.stack([*numbers, step])
@@ -94,7 +95,7 @@ class FetchPlan:
         elif numbers:
             self._plain = tf.stack(numbers)
 
-    def _not_taken_by(
+    def _unavailable_in(
         self, ops: Sequence[Any], sources: Sequence[LogSource]
     ) -> list[LogSource]:
         """Return the entries whose data no op takes.
@@ -112,8 +113,14 @@ class FetchPlan:
         counter: StepCounter,
         feed_dict: Mapping[Any, Any] | None,
     ) -> tuple[StepFetch, int | None]:
-        """Return what a step fetches, and how far it moves the counter, if known."""
-        fed = self._fed_beside(step, feed_dict)
+        """Return what a step fetches, and how far it moves the counter, if known.
+
+        Args:
+          step: the ops that the loop's own fetches run.
+          counter: the global step of the session.
+          feed_dict: what the loop feeds.
+        """
+        fed = self._extra_feeds(step, feed_dict)
         entry: tuple[StepFetch, int | None] | None = self._of_steps.get((step, fed))
         if entry is None or (entry[1] is not None and not counter.is_counted):
             adds = counter.adds(step)
@@ -128,10 +135,15 @@ class FetchPlan:
     def fetch_between(
         self, update: ReachedOps, feed_dict: Mapping[Any, Any] | None
     ) -> StepFetch | None:
-        """Return what an update without a step fetches, or None."""
+        """Return what an update without a step fetches, or None.
+
+        Args:
+          update: the ops that the loop's own fetches run.
+          feed_dict: what the loop feeds.
+        """
         if not self._between:
             return None
-        fed = self._fed_beside(update, feed_dict)
+        fed = self._extra_feeds(update, feed_dict)
         fetch: StepFetch | None = self._of_updates.get((update, fed))
         if fetch is None:
             taken = self._pulls.fetched_in
@@ -141,7 +153,7 @@ class FetchPlan:
             self._of_updates.add((update, fed), fetch)
         return None if fetch.is_empty else fetch
 
-    def _fed_beside(
+    def _extra_feeds(
         self, reached: ReachedOps, feed_dict: Mapping[Any, Any] | None
     ) -> frozenset[Any]:
         """Return the placeholders that a run feeds for entries alone."""

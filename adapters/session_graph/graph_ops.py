@@ -8,6 +8,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.ground.protocols import Operation, Tensor
+
 # Ops that pass a tensor on unchanged.
 PASSES = ("Identity", "RefIdentity", "Enter", "RefEnter", "Switch", "RefSwitch")
 
@@ -28,7 +30,7 @@ def ancestors(ops: Iterable[Any]) -> frozenset[Any]:
     return frozenset(visited)
 
 
-def source_op(tensor: Any) -> Any:
+def source_op(tensor: Tensor) -> Any:
     """Return the op a tensor comes from, looking through ops that only pass it on."""
     op = tensor.op
     while op.type in PASSES and op.inputs:
@@ -36,7 +38,7 @@ def source_op(tensor: Any) -> Any:
     return op
 
 
-def fetchable(tensor: Any) -> Any:
+def fetchable(tensor: Tensor) -> Any:
     """Return a tensor of the same value that a session can fetch; None without one.
 
     A conditional or a loop hands its outputs on, and its own op cannot be fetched.
@@ -48,7 +50,7 @@ def fetchable(tensor: Any) -> Any:
     return next((value for value in values if value is not None), None)
 
 
-def constant_value(tensor: Any) -> Any:
+def constant_value(tensor: Tensor) -> Any:
     """Return the value of a `Const` as an array, None for any other tensor."""
     # `tf.get_static_value` would forbid feeding the tensor from then on.
     if tensor.op.type != "Const":
@@ -56,13 +58,13 @@ def constant_value(tensor: Any) -> Any:
     return tf.make_ndarray(tensor.op.get_attr("value"))
 
 
-def is_apply(op: Any) -> bool:
+def is_apply(op: Operation) -> bool:
     """Return whether an op is an optimizer's update of a variable."""
     kind = op.type.removeprefix("Resource").removeprefix("Sparse")
     return kind.startswith("Apply") and kind not in ("ApplyGradient",)
 
 
-def updates_rows(op: Any) -> bool:
+def updates_rows(op: Operation) -> bool:
     """Return whether an optimizer without an op for that updates rows by it."""
     scatters = re.fullmatch(r"(Resource)?Scatter(Add|Sub)", op.type)
     return scatters is not None and _ROW_UPDATES.search(op.name) is not None
@@ -84,7 +86,7 @@ def leaves(fetches: Any) -> Iterable[Any]:
         yield fetches
 
 
-def parts(leaf: Any) -> list[Any]:
+def parts(leaf: object) -> list[Any]:
     """Return a sparse or ragged fetch as its dense tensors; anything else as itself."""
     if isinstance(leaf, (tf.compat.v1.SparseTensor, tf.IndexedSlices, tf.RaggedTensor)):
         return list(tf.nest.flatten(leaf, expand_composites=True))

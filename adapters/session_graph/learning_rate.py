@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from hookbridge import errors
 from hookbridge.adapters.session_graph import graph_ops, log_sources, session_variables
 from hookbridge.ground import collected
-from hookbridge.ground.protocols import Graph
+from hookbridge.ground.protocols import Graph, Operation, Tensor
 
 Kind = Literal["variable", "fed", "schedule"]
 _NAMES = re.compile(r"(^|/)(learning_rate|lr)(_[0-9]+)?$")
@@ -33,9 +33,20 @@ class LearningRate(NamedTuple):
 
 
 def find(graph: Graph, choice: Any = None) -> list[LearningRate]:
-    """Return the learning rates of a graph, one for each optimizer."""
-    # They are the `lr` or `alpha` inputs of the optimizers' update ops, traced back to
-    # their origin. A user may name it (`choice`).
+    """Return the learning rates of a graph, one for each optimizer.
+
+    They are the `lr` or `alpha` inputs of the optimizers' update ops, traced back to
+    their origin.
+
+    Args:
+      graph: the graph that trains.
+      choice: the rate that the user named, a tensor, a variable or a name; None to look
+        for all of them.
+
+    Raises:
+      errors.InvalidArgumentError: `choice` is not a floating-point scalar.
+      errors.UnknownTensorError: the graph has no tensor of that name.
+    """
     rates: dict[Any, LearningRate] = {}
     for op in graph.get_operations():
         tensor = _rate_input(op)
@@ -50,7 +61,7 @@ def find(graph: Graph, choice: Any = None) -> list[LearningRate]:
     return list(rates.values())
 
 
-def _given(graph: Graph, choice: Any) -> LearningRate:
+def _given(graph: Graph, choice: object) -> LearningRate:
     """Return the rate that a user has named.
 
     Refuse what is not a floating-point scalar.
@@ -70,7 +81,7 @@ def _given(graph: Graph, choice: Any) -> LearningRate:
     return classify(tensor, graph)
 
 
-def _rate_input(op: Any) -> Any:
+def _rate_input(op: Operation) -> Any:
     if not graph_ops.is_apply(op) or op.op_def is None:
         return None
     for index, argument in enumerate(op.op_def.input_arg):
@@ -79,7 +90,7 @@ def _rate_input(op: Any) -> Any:
     return None
 
 
-def classify(tensor: Any, graph: Graph) -> LearningRate:
+def classify(tensor: Tensor, graph: Graph) -> LearningRate:
     """Return where a learning-rate tensor comes from, through casts and reads."""
     variable = collected.variable_behind(tensor)
     if variable is not None:
@@ -90,7 +101,7 @@ def classify(tensor: Any, graph: Graph) -> LearningRate:
     return LearningRate(tensor, "schedule", steps=_reads_of_step(tensor, graph))
 
 
-def _reads_of_step(tensor: Any, graph: Graph) -> tuple[Any, ...]:
+def _reads_of_step(tensor: Tensor, graph: Graph) -> tuple[Any, ...]:
     """Return the tensors through which the global step reaches another tensor."""
     counter = collected.global_step(graph)
     if counter is None:
@@ -107,7 +118,7 @@ def _reads_of_step(tensor: Any, graph: Graph) -> tuple[Any, ...]:
     return tuple(map(graph.get_tensor_by_name, sorted(reads)))
 
 
-def copies(tensor: Any) -> tuple[Any, ...]:
+def copies(tensor: Tensor) -> tuple[Any, ...]:
     """Return a tensor and those that pass it on: a hook may feed each in its place."""
     tensors = [tensor]
     for passed_on in tensors:
@@ -126,7 +137,7 @@ def placeholder(rates: Sequence[LearningRate]) -> Any:
     return None
 
 
-def _static(tensor: Any) -> Any:
+def _static(tensor: Tensor) -> Any:
     if tensor.op.type == "PlaceholderWithDefault":
         tensor = tensor.op.inputs[0]
     return graph_ops.constant_value(tensor)

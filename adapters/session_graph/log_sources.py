@@ -45,7 +45,7 @@ class LogSource(NamedTuple):
 
 
 def resolve(key: str, spec: Any, graph: Graph) -> LogSource:
-    """Return the source that one entry of `logs=` stands for."""
+    """Return the source that one entry of `logs=` means."""
     # A function is called on each graph: a model_fn makes new tensors each time.
     if callable(spec) and not hasattr(spec, "result"):
         spec = without_arguments(f"logs[{key!r}]", spec)()
@@ -198,9 +198,14 @@ def find_metric(name: str, graph: Graph) -> LogSource | None:
 def find_sources(
     logs: Mapping[str, Any], wanted: Iterable[str], graph: Graph
 ) -> list[LogSource]:
-    """All entries in Keras's order: the loss first, then the metrics as named."""
-    # Metrics that callbacks monitor (`wanted`) are found by name where `logs` does not
-    # have them.
+    """Return all entries in Keras's order: the loss first, then the metrics as named.
+
+    Args:
+      logs: the user's `{key of logs: tensor or its name}`.
+      wanted: metrics that callbacks monitor; those that `logs` does not have are found
+        by name.
+      graph: the graph that trains.
+    """
     specs = {"loss": None, **logs}
     if specs["loss"] is None:
         specs["loss"] = find_loss(graph)

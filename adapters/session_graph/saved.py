@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.session_graph import graph_ops, session_variables
 from hookbridge.ground import collected, compat
-from hookbridge.ground.protocols import Graph, Session
+from hookbridge.ground.protocols import Graph, Session, Variable
 
 
 class SavedArray(NamedTuple):
@@ -26,7 +26,7 @@ class SavedArray(NamedTuple):
     slice: str
     variable: str  # the name of the variable in its graph, without ":0"
 
-    def of(self, array: Any) -> Any:
+    def of(self, array: object) -> Any:
         """Return this entry's part of the whole array."""
         for axis, part in enumerate(self.slice.rpartition(" ")[2].split(":")):
             if "," in part:
@@ -63,9 +63,13 @@ def entries_of_graph(graph: Graph) -> dict[SavedArray, Any]:
 
 
 def entries_of_saver(saver: Any, graph: Graph) -> dict[SavedArray, Any]:
-    """`{entry: what to fetch}` of what a saver writes."""
-    # A saver may have names of its own: in an object-based checkpoint of Keras they are
-    # paths in the model.
+    """Return `{entry: what to fetch}` of what a saver writes.
+
+    Args:
+      saver: a `tf.compat.v1.train.Saver`. It may have names of its own: in an
+        object-based checkpoint of Keras they are paths in the model.
+      graph: the graph that has its ops.
+    """
     save = graph.as_graph_element(saver.saver_def.save_tensor_name).op
     entries: dict[SavedArray, Any] = {}
     for op in graph_ops.ancestors([save]):
@@ -77,7 +81,7 @@ def entries_of_saver(saver: Any, graph: Graph) -> dict[SavedArray, Any]:
     return entries
 
 
-def is_saved(variable: Any) -> bool:
+def is_saved(variable: Variable) -> bool:
     """Return whether a saver of the variable's graph writes it."""
     graph = variable.graph
     definitions = [s.saver_def for s in collected.savers(graph)]
@@ -87,7 +91,12 @@ def is_saved(variable: Any) -> bool:
 
 
 def fetch(session: Session, entries: Mapping[SavedArray, Any]) -> dict[SavedArray, Any]:
-    """Return the values of a session, with the types that `write` needs."""
+    """Return the values of a session, with the types that `write` needs.
+
+    Args:
+      session: a session of the entries' graph.
+      entries: `{entry: what to fetch}`, as `entries_of_saver` returns it.
+    """
     arrays: dict[SavedArray, Any] = session.run(dict(entries))
     for entry, source in entries.items():
         # A session gives quantized numbers as plain ones.
@@ -97,7 +106,12 @@ def fetch(session: Session, entries: Mapping[SavedArray, Any]) -> dict[SavedArra
 
 
 def write(prefix: str, values: Mapping[SavedArray, Any]) -> str:
-    """Write arrays or tensors as a TF1 checkpoint, which a `Saver` restores."""
+    """Write arrays or tensors as a TF1 checkpoint, which a `Saver` restores.
+
+    Args:
+      prefix: the path, without the ends of the checkpoint's files.
+      values: `{entry: array}`, a whole variable or a slice of one each.
+    """
     with compat.private("eager_mode")(), tf.device("/cpu:0"):
         names, slices, tensors = _columns(values)
         tf.raw_ops.SaveV2(
@@ -107,7 +121,12 @@ def write(prefix: str, values: Mapping[SavedArray, Any]) -> str:
 
 
 def write_in_one_file(path: str, values: Mapping[SavedArray, Any]) -> str:
-    """Return the same in the older format, that of `Saver(write_version=1)`."""
+    """Write the same in the older format, that of `Saver(write_version=1)`.
+
+    Args:
+      path: the one file.
+      values: see `write`.
+    """
     with compat.private("eager_mode")(), tf.device("/cpu:0"):
         names, slices, tensors = _columns(values)
         tf.raw_ops.SaveSlices(
@@ -132,7 +151,12 @@ def _columns(values: Mapping[SavedArray, Any]) -> tuple[Any, Any, list[Any]]:
 
 
 def read(prefix: str, entries: Collection[SavedArray]) -> dict[SavedArray, Any]:
-    """Return the arrays of those entries that a checkpoint has."""
+    """Return the arrays of those entries that a checkpoint has.
+
+    Args:
+      prefix: the path of a checkpoint, without the ends of its files.
+      entries: what to look for.
+    """
     reader = tf.train.load_checkpoint(prefix)
     arrays = {
         name: reader.get_tensor(name)

@@ -15,7 +15,7 @@ from hookbridge import errors
 from hookbridge.adapters.session_graph import graph_ops
 from hookbridge.ground import collected
 from hookbridge.ground.memory import Fact
-from hookbridge.ground.protocols import Graph, Session
+from hookbridge.ground.protocols import Graph, Session, Variable
 from hookbridge.ground.tf_config import task_of
 
 
@@ -83,7 +83,12 @@ def writes(session: Session) -> int:
 
 
 def read(session: Session, variables: Sequence[Any]) -> list[Any]:
-    """Return values of several variables in one run, as numpy arrays."""
+    """Return values of several variables in one run, as numpy arrays.
+
+    Args:
+      session: a session of their graph.
+      variables: the variables, or tensors; an empty list needs no run.
+    """
     return list(session.run(list(variables))) if variables else []
 
 
@@ -92,6 +97,10 @@ def write(session: Session, pairs: Iterable[tuple[Any, Any]]) -> None:
 
     As `Variable.load` does, by the initializers with fed inputs. A worker leaves those
     of a parameter server to the chief: N workers would reduce a learning rate N times.
+
+    Args:
+      session: a session of their graph.
+      pairs: `(variable, value)`, each value an array of the variable's shape.
     """
     to_write = [pair for pair in pairs if not _is_left_alone(pair[0])]
     holder = _HELD_BACK.get(session)
@@ -102,7 +111,7 @@ def write(session: Session, pairs: Iterable[tuple[Any, Any]]) -> None:
         _WRITES.put(session, writes(session) + 1)
 
 
-def _is_left_alone(variable: Any) -> bool:
+def _is_left_alone(variable: Variable) -> bool:
     """Return whether this process is a worker and the variable is on a server."""
     is_elsewhere = task_of() == "worker" and "/job:ps" in (variable.device or "")
     if is_elsewhere:
@@ -123,13 +132,12 @@ def _assign(session: Session, pairs: Iterable[tuple[Any, Any]]) -> None:
                 f"{array.shape}; expected {tuple(variable.shape)}."
             )
         # Two variables may share one initial value; they need a run each.
-        for ops, feeds in rounds:
-            if source.name not in feeds:
-                ops.append(initializer)
-                feeds[source.name] = array
-                break
-        else:
-            rounds.append(([initializer], {source.name: array}))
+        earlier = (run for run in rounds if source.name not in run[1])
+        ops, feeds = next(earlier, ([], {}))
+        if not ops:
+            rounds.append((ops, feeds))
+        ops.append(initializer)
+        feeds[source.name] = array
     for ops, feeds in rounds:
         session.run(ops, feeds)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from hookbridge.adapters.session_graph.steps import ReachedOps, StepGraph
 from hookbridge.ground.patching import InstanceMethods
-from hookbridge.ground.protocols import RunContext, Session
+from hookbridge.ground.protocols import RunContext, Session, Variable
 
 
 class StepCounter:
@@ -19,7 +19,7 @@ class StepCounter:
     with `SyncReplicasOptimizer`, several train ops or a computed increment.
     """
 
-    def __init__(self, variable: Any, steps: StepGraph) -> None:
+    def __init__(self, variable: Variable, steps: StepGraph) -> None:
         self.variable = variable
         self._steps = steps
         self._session: Any = None
@@ -30,7 +30,7 @@ class StepCounter:
         # hook sees, or one that failed.
         self.stale: bool = False
 
-    def bind(self, session: Session, member: Any) -> None:
+    def bind(self, session: Session, member: object) -> None:
         """Follow a session; `member` is a key in the fetches of the loop's steps."""
         self._member = member
         if session is not self._session:
@@ -55,7 +55,12 @@ class StepCounter:
         return before + 1
 
     def confirmed(self, counted: int, run_context: RunContext) -> int:
-        """Read the global step; stop counting if it differs from `counted`."""
+        """Read the global step; stop counting if it differs from what was counted.
+
+        Args:
+          counted: where the step is by the ops that have run.
+          run_context: the context of a hook's event, whose session is read.
+        """
         step = self.read(run_context.session)
         if step != counted:
             # Something else moves it too.
@@ -70,12 +75,12 @@ class StepCounter:
         """Note that a run that is not a step of the loop may move the global step."""
         self.stale = True
 
-    def note_callable(self, fetches: Any) -> None:
+    def note_callable(self, fetches: object) -> None:
         """Note that a callable is being made whose runs will not be seen."""
         if self.may_move(fetches):
             self.is_counted = False
 
-    def may_move(self, fetches: Any) -> bool:
+    def may_move(self, fetches: object) -> bool:
         """Return whether a run that is not a step of the loop may move the step."""
         if type(fetches) is dict and self._member in fetches:
             return False

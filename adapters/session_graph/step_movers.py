@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.session_graph import graph_ops
 from hookbridge.ground import collected
-from hookbridge.ground.protocols import Graph
+from hookbridge.ground.protocols import Graph, Operation
 
 _ADDS = ("AssignAdd", "AssignAddVariableOp", "ScatterAdd")
 _READS = ("ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized")
@@ -28,8 +28,14 @@ def find_writers(graph: Graph, counter: Any) -> list[Any]:
     return [op for op in graph.get_operations() if writes_to(graph, op, handle)]
 
 
-def writes_to(graph: Graph, op: Any, own: Any) -> bool:
-    """Return whether an op may give a variable, by its own op, another value."""
+def writes_to(graph: Graph, op: Operation, own: object) -> bool:
+    """Return whether an op may give a variable, by its own op, another value.
+
+    Args:
+      graph: the graph that has both.
+      op: any op.
+      own: the op of the variable itself, which its readers and writers have as input.
+    """
     if op.type in _READS or op.type in graph_ops.PASSES:
         return False
     for index, tensor in enumerate(op.inputs):
@@ -61,7 +67,7 @@ def find_movers(graph: Graph, counter: Any, writers: Iterable[Any]) -> list[Any]
     return movers
 
 
-def find_accumulations(graph: Graph, counter: Any) -> list[Any]:
+def find_accumulations(graph: Graph, counter: object) -> list[Any]:
     """Return the ops that add computed values, such as gradients, to variables."""
     # Metrics add to local variables.
     variables = collected.variables(graph, tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
@@ -75,7 +81,7 @@ def find_accumulations(graph: Graph, counter: Any) -> list[Any]:
     ]
 
 
-def _takes_reference(op: Any, index: int) -> bool:
+def _takes_reference(op: Operation, index: int) -> bool:
     arguments = op.op_def.input_arg if op.op_def is not None else ()
     return index >= len(arguments) or bool(arguments[index].is_ref)
 
@@ -89,14 +95,14 @@ def moves_by(mover: Any) -> int | None:
     return int(value) if is_count else None
 
 
-def takes_token(op: Any) -> bool:
+def takes_token(op: Operation) -> bool:
     """Return whether an op stores the token of `SyncReplicasOptimizer` of a step."""
     if op.type not in ("Assign", "AssignVariableOp") or len(op.inputs) < 2:
         return False
     return bool(graph_ops.source_op(op.inputs[1]).type.startswith("QueueDequeue"))
 
 
-def _function_uses(graph: Graph, op: Any, own: Any, counts: _OfKind) -> bool:
+def _function_uses(graph: Graph, op: Operation, own: object, counts: _OfKind) -> bool:
     """Return whether an op calls a function in which a certain op takes the counter."""
     # `counts` gets None for a function that the graph does not have.
     library = graph.as_graph_def().library.function

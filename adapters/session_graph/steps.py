@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.session_graph import graph_ops, step_movers
 from hookbridge.ground import collected
-from hookbridge.ground.protocols import Graph
+from hookbridge.ground.protocols import Graph, Operation
 from hookbridge.ground.structures import (
     RecentlyUsed,
     UnknownStructureError,
@@ -31,7 +31,9 @@ class ReachedOps:
 
     __slots__ = ("adds", "ops", "tail")
 
-    def __init__(self, tail: Any, ops: frozenset[Any], adds: int | None = None) -> None:
+    def __init__(
+        self, tail: object, ops: frozenset[Any], adds: int | None = None
+    ) -> None:
         self.tail: Any = tail  # after this op the counter has its new value
         self.ops: frozenset[Any] = ops  # every op that the fetches need
         self.adds: int | None = adds  # to the counter, if the graph alone tells it
@@ -50,7 +52,7 @@ class RunKind(NamedTuple):
 class StepGraph:
     """Finds the steps among the runs on one graph; without a counter, the updates."""
 
-    def __init__(self, graph: Graph, counter: Any) -> None:
+    def __init__(self, graph: Graph, counter: object) -> None:
         self.graph = graph
         ops = graph.get_operations()
         self._writers: list[Any] = []
@@ -72,17 +74,17 @@ class StepGraph:
         """Return whether any run on this graph can be a step."""
         return bool(self.movers or self.pushes or self.applies)
 
-    def step_of(self, fetches: Any) -> ReachedOps | None:
+    def step_of(self, fetches: object) -> ReachedOps | None:
         """Return the step that a run of `fetches` is, or None."""
         return self.kind_of(fetches).step
 
-    def writes(self, fetches: Any) -> bool:
+    def writes(self, fetches: object) -> bool:
         """Return whether a run of `fetches` may give the counter another value."""
         # A run that is not a step may do so too: one that initializes or restores
         # variables.
         return self.kind_of(fetches).writes
 
-    def kind_of(self, fetches: Any) -> RunKind:
+    def kind_of(self, fetches: object) -> RunKind:
         """Return what a run of `fetches` is; the answer is remembered."""
         try:
             key = structure_key(fetches)
@@ -124,7 +126,7 @@ class StepGraph:
             return None
         return ReachedOps(None, reached)
 
-    def _adds(self, tail: Any, reached: frozenset[Any]) -> int | None:
+    def _adds(self, tail: object, reached: frozenset[Any]) -> int | None:
         # With pushes or tokens another thread of this process moves the step.
         if tail is None or self.pushes or self._tokens:
             return None
@@ -132,7 +134,7 @@ class StepGraph:
             return None
         return step_movers.moves_by(tail)
 
-    def operations(self, fetches: Any) -> list[Any]:
+    def operations(self, fetches: object) -> list[Any]:
         """Return the ops of `fetches`: tensors, ops, names, variables, structures."""
         ops: list[Any] = []
         for leaf in graph_ops.leaves(fetches):
@@ -141,7 +143,7 @@ class StepGraph:
                 ops.append(getattr(element, "op", element))
         return ops
 
-    def _unconditional(self, op: Any) -> bool:
+    def _unconditional(self, op: Operation) -> bool:
         # The runtime inlines functions: a read that waits for the call may come before
         # an assignment within it.
         if op.type in step_movers.CALLS:

@@ -40,7 +40,12 @@ class BatchTimes:
         return not self.is_over and any(event in _events(mode) for mode in self._modes)
 
     def before(self, event: str, batch: int) -> None:
-        """Note that the methods of an event are called now."""
+        """Note that the methods of an event are called now.
+
+        Args:
+          event: the callback's method, such as `on_train_batch_end`.
+          batch: the number of the batch; the time of batch 0 is left out.
+        """
         self._called = time.time()
         if event.endswith("_end") and batch >= 1 and self._batch_began is not None:
             self._batches.append(self._called - self._batch_began)

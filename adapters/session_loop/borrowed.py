@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from hookbridge.adapters.session_state.keeper import StateKeeper
+from hookbridge.adapters.session_state.graph_keeper import GraphKeeper
 from hookbridge.adapters.session_state.run_state import keeper_of
 from hookbridge.ground.protocols import Callback
 
@@ -32,7 +32,7 @@ class BorrowedCallbacks:
     def __init__(self) -> None:
         self._callbacks: list[BorrowedCallback] = []
         self._lenders: list[Lender] = []
-        self._keepers: dict[StateKeeper, None] = {}  # keep the state of the callbacks
+        self._keepers: dict[GraphKeeper, None] = {}  # keep the state of the callbacks
 
     def add(self, callback: Callback) -> None:
         """Borrow a callback; one that no training has needs nothing."""

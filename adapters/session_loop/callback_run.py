@@ -66,7 +66,7 @@ class CallbackRun:
     def check(self, guest: Guest) -> None:
         """Refuse a callback that this run cannot carry."""
 
-    def enter(self, member: Any, session: Session, coord: Coordinator) -> None:
+    def enter(self, member: object, session: Session, coord: Coordinator) -> None:
         """`after_create_session` of one member; the last one acts for all."""
         self.session = session
         audience = self.audience
@@ -81,7 +81,7 @@ class CallbackRun:
             self.created(coord)
 
     def before_and_after_run_of(
-        self, member: Any
+        self, member: object
     ) -> tuple[Callable[..., Any], Callable[..., Any]]:
         """Return a member's `before_run` and `after_run` of each run of the session."""
         # The first member acts for all members before the run, the last one after it.
@@ -110,7 +110,7 @@ class CallbackRun:
         """Act after the last `after_run` of a run."""
         raise NotImplementedError
 
-    def leave(self, member: Any, session: Session) -> None:
+    def leave(self, member: object, session: Session) -> None:
         """`end` of one member; the last one acts for all."""
         self.session = session
         if member is self.members[-1]:
@@ -141,7 +141,7 @@ class CallbackRun:
         if name is not None:
             self.stop_reason = f"`{name}` asked for a stop"
 
-    def begin_once(self, counter: Any, event: str) -> None:
+    def begin_once(self, counter: object, event: str) -> None:
         """Read the global step; deliver the begin event if it was not yet."""
         if counter is not None:
             self.step = int(self.session.run(counter))
@@ -177,13 +177,11 @@ class CallbackRun:
             trained, frozen = source.trainable_weights, source.non_trainable_weights
             weights = LiveWeights(trained, frozen, session, source.weights)
             clone = Clone(source, weights)
+        live = LiveRates(rates, session, None if "keras3" in flavours else step)
         self.model = LiveModel(
             weights=weights,
-            optimizer=live_optimizer(
-                LiveRates(rates, session, None if "keras3" in flavours else step),
-                step,
-                flavours,
-            ),
+            optimizer=live_optimizer(live.each, step, flavours),
+            rates=live,
             counters=LiveCounters(step, flavours),
             clone=clone,
             metrics=metrics,

@@ -31,7 +31,15 @@ def refusal(
 
 
 def check_guest(guest: Guest, *, has_model: bool) -> None:
-    """Refuse a callback that no session can host, before any graph exists."""
+    """Refuse a callback that no session can host, before any graph exists.
+
+    Args:
+      guest: the callback.
+      has_model: whether the user gave `model=`.
+
+    Raises:
+      errors.RefusedError: it cannot run in a session, or not without the model.
+    """
     if guest.stock.refused_in_session is not None:
         raise refusal(guest, *guest.stock.refused_in_session)
     if guest.stock.needs_tensorboard:

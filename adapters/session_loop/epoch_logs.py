@@ -9,7 +9,7 @@ import numpy as np
 
 from hookbridge.adapters.session_graph.log_sources import SIZE, LogSource, MetricValues
 from hookbridge.adapters.session_loop import values
-from hookbridge.adapters.session_state.loop_state import LoopState
+from hookbridge.adapters.state.loop_state import Means
 from hookbridge.ground.protocols import Session
 from hookbridge.ground.running_mean import RunningMean
 
@@ -32,14 +32,14 @@ class EpochLogs:
         """The entries whose means are kept."""
         return self._means.keys()
 
-    def begin_epoch(self, session: Session, state: LoopState | None = None) -> None:
-        """Forget the last epoch; `state` is of an interrupted one that goes on."""
-        sums = (state and state.sums) or {}
+    def begin_epoch(self, session: Session, means: Means | None = None) -> None:
+        """Forget the last epoch; `means` are of an interrupted one that goes on."""
+        sums, metrics = means or Means()
         for key in self._means:
             self._means[key] = RunningMean(*map(np.float32, sums.get(key, ())))
         self.current = {}
         if self._streaming:
-            self._streaming.write(session, state.metrics if state else {})
+            self._streaming.write(session, metrics)
 
     def reset(self, session: Session) -> None:
         """Begin the means anew with the next step of the epoch."""

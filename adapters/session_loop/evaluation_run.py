@@ -23,7 +23,7 @@ class EvaluationRun(CallbackRun):
     borrows = True
 
     def __init__(
-        self, config: HookOptions, graph: Graph, counter: Any, steps: StepGraph
+        self, config: HookOptions, graph: Graph, counter: object, steps: StepGraph
     ) -> None:
         super().__init__(config, graph)
         self._counter = counter
@@ -106,7 +106,7 @@ class PredictionRun(CallbackRun):
 
     borrows = True
 
-    def __init__(self, config: HookOptions, graph: Graph, counter: Any) -> None:
+    def __init__(self, config: HookOptions, graph: Graph, counter: object) -> None:
         super().__init__(config, graph)
         self._counter = counter
         self.make_model([], [], None)
@@ -141,7 +141,7 @@ class PredictionRun(CallbackRun):
         self.deliver("on_predict_end", {})
 
 
-def _has_tensor(fetches: Any) -> bool:
+def _has_tensor(fetches: object) -> bool:
     if isinstance(fetches, dict):
         return any(map(_has_tensor, fetches.values()))
     if isinstance(fetches, (list, tuple)):

@@ -44,7 +44,7 @@ class CallbackGroup:
         self.config = replace(config, callbacks=(*config.callbacks, guest))
         return guest
 
-    def begin(self, member: Any) -> CallbackRun:
+    def begin(self, member: object) -> CallbackRun:
         """`begin` of a member: joins the session's run or starts a new one."""
         graph = tf.compat.v1.get_default_graph()
         run = self.run

@@ -17,7 +17,7 @@ from absl import logging
 
 from hookbridge.adapters.guests import kinds
 from hookbridge.ground import compat
-from hookbridge.ground.protocols import Callback
+from hookbridge.ground.protocols import Callback, Variable
 
 _DEPTH = 8
 _MOST = 5000  # objects to look at; a guest may hold a data set
@@ -77,19 +77,19 @@ def _last(name: str) -> str:
     return name.rpartition("/")[2].partition(":")[0]
 
 
-def _is_eager(variable: Any) -> bool:
+def _is_eager(variable: Variable) -> bool:
     handle = getattr(variable, "handle", None)
     return tf.is_tensor(handle) and not tf.is_symbolic_tensor(handle)
 
 
-def _looks_like(variable: Any, trained: Iterable[tuple[str, Any]]) -> bool:
+def _looks_like(variable: Variable, trained: Iterable[tuple[str, Any]]) -> bool:
     last_part, shape = _last(variable.name), variable.shape
     if any(last_part == name and shape.is_compatible_with(s) for name, s in trained):
         return True
     return shape.rank == 0 and variable.dtype.is_integer and last_part in _COUNTERS
 
 
-def _checksum(variable: Any) -> int:
+def _checksum(variable: Variable) -> int:
     with compat.private("eager_mode")():
         return zlib.crc32(variable.numpy().tobytes())
 

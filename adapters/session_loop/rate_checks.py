@@ -9,6 +9,7 @@ from hookbridge import errors
 from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_loop.checks import refusal
+from hookbridge.ground.protocols import Tensor
 
 
 def check_settable(guest: Guest, rates: Sequence[LearningRate]) -> None:
@@ -50,7 +51,7 @@ def check_settable(guest: Guest, rates: Sequence[LearningRate]) -> None:
         )
 
 
-def loop_feed_of(tensor: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
+def loop_feed_of(tensor: Tensor, feed_dict: Mapping[Any, Any] | None) -> Any:
     """Return the value that the loop itself feeds for a tensor in a step, or None."""
     if not feed_dict:
         return None

@@ -28,7 +28,7 @@ class CountedSteps:
         self._kind: ReachedOps | None = None
         self.arguments: Any = None  # what these steps fetch
 
-    def note(self, step: ReachedOps, arguments: Any, *, is_same: bool) -> None:
+    def note(self, step: ReachedOps, arguments: object, *, is_same: bool) -> None:
         """Note a step that was read; `is_same`: the next of its kind is alike."""
         self._kind = step if is_same else None
         self.arguments = arguments
@@ -68,7 +68,7 @@ class StepReader:
         self.fetch, self._adds = self._plan.fetch_of(step, self.counter, feed_dict)
         return self.fetch.arguments
 
-    def step_after(self, before: int, results: Any, run_context: RunContext) -> int:
+    def step_after(self, before: int, results: object, run_context: RunContext) -> int:
         """Return the global step at the end of the step."""
         counter = self.counter
         if self._adds is not None and not counter.stale:
@@ -84,6 +84,6 @@ class StepReader:
             return tf.compat.v1.train.SessionRunArgs(None)
         return self._between.arguments
 
-    def update_values(self, results: Any) -> dict[str, Any]:
+    def update_values(self, results: object) -> dict[str, Any]:
         """Return the values of the entries of `logs` that the update has fetched."""
         return {} if self._between is None else self._between.unpack(results)

@@ -30,8 +30,8 @@ from hookbridge.adapters.session_loop.step_reader import StepReader
 from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
 from hookbridge.adapters.session_loop.training_stop import TrainingStop
 from hookbridge.adapters.session_loop.validation_run import ValidationRun
-from hookbridge.adapters.session_state.loop_state import LoopState
 from hookbridge.adapters.session_state.run_state import RunState
+from hookbridge.adapters.state.loop_state import LoopState
 from hookbridge.adapters.state.moments import Ending
 from hookbridge.ground.protocols import Coordinator, Graph, RunContext, Session
 
@@ -46,7 +46,7 @@ class TrainingRun(CallbackRun):
     """
 
     def __init__(
-        self, config: HookOptions, graph: Graph, counter: Any, steps: StepGraph
+        self, config: HookOptions, graph: Graph, counter: object, steps: StepGraph
     ) -> None:
         super().__init__(config, graph)
         sources = log_sources.find_sources(
@@ -93,7 +93,7 @@ class TrainingRun(CallbackRun):
         rates = [live.rate for live in self.model.live_link.rates.each]
         rate_checks.check_settable(guest, rates)
 
-    def enter(self, member: Any, session: Session, coord: Coordinator) -> None:
+    def enter(self, member: object, session: Session, coord: Coordinator) -> None:
         if member is self.members[0]:
             self._arguments.join(session)
         super().enter(member, session, coord)
@@ -307,7 +307,7 @@ class TrainingRun(CallbackRun):
         if data_ended or not self._reader.counter.is_counted:
             before = self.step
             self._read_step()
-            self._state.keeper.others_moved(before, self.step)
+            self._state.keeper.note_external_steps(before, self.step)
         clock = self._epochs.clock
         partial = clock.is_open and clock.batches > 0
         if partial and clock.is_over(self.step):

@@ -14,7 +14,7 @@ from hookbridge.adapters.session_loop.epoch_clock import EpochClock
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
 from hookbridge.adapters.session_loop.monitors import ValueCheck
 from hookbridge.adapters.session_loop.outside import OutsideVariables
-from hookbridge.adapters.session_state.loop_state import LoopState
+from hookbridge.adapters.state.loop_state import LoopState, Means
 from hookbridge.ground.protocols import Context, Session
 
 
@@ -87,13 +87,13 @@ class TrainingEpochs:
     def _has_begun_before(self) -> bool:
         """Return whether the epoch is the one that an earlier run has not ended."""
         interrupted = self._interrupted
-        if interrupted is None or interrupted.sums is None:
+        if interrupted is None or interrupted.means is None:
             return False
         return self.clock.number_of(interrupted.step) == self.clock.number
 
     def _begin_means(self, session: Session) -> None:
         state, self._interrupted = self._interrupted, None
-        self.logs.begin_epoch(session, state)
+        self.logs.begin_epoch(session, None if state is None else state.means)
 
     def end(self) -> None:
         """End the open epoch with its validation."""
@@ -120,15 +120,14 @@ class TrainingEpochs:
 
     def state(self, step: int, session: Session) -> LoopState:
         """Return what belongs to a checkpoint beside the callbacks' own state."""
-        sums: Mapping[str, tuple[float, float]] | None = None
-        metrics: Mapping[str, Any] = {}
+        means: Means | None = None
         if self.clock.is_open:
-            sums, metrics = self.logs.sums(), self.logs.metrics(session)
+            means = Means(self.logs.sums(), self.logs.metrics(session))
         elif self._interrupted is not None:
             # Saved before the first step after a restart: the epoch goes on there.
-            sums, metrics = self._interrupted.sums, self._interrupted.metrics
+            means = self._interrupted.means
         return LoopState(
-            step, self._rates.state(), sums, metrics, self.clock.origin, self._length
+            step, self._rates.state(), means, self.clock.origin, self._length
         )
 
     def go_on_from(
@@ -145,13 +144,13 @@ class TrainingEpochs:
                 self._begin_means(session)
         elif (
             state is not None
-            and state.sums is not None
+            and state.means is not None
             and self.clock.number_of(state.step) < self.clock.number_of(step)
         ):
             # The epoch's end was not delivered before the checkpoint: the process was
             # killed in its last events, or other workers have moved the global step
             # on into the next epoch.
-            if state.is_in_step or _had_steps(state.sums):
+            if state.is_in_step or _had_steps(state.means.sums):
                 self.begin(state.step, session)
                 self.logs.fill(session)
                 self.end()

@@ -14,7 +14,7 @@ from hookbridge.adapters.session_loop.validations import (
 
 
 class _NoReport:
-    """The report of a validation whose batches nobody is told of."""
+    """The report of a validation whose batches nobody hears of."""
 
     def batch_begin(self, batch: int) -> None:
         """Nothing."""

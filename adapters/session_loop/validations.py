@@ -179,7 +179,7 @@ def _how_to_run(result: object) -> str:
     return ""
 
 
-def _as_number(value: Any) -> float | None:
+def _as_number(value: object) -> float | None:
     """Return a number, or the one element of an array; None for what is none."""
     try:
         array = np.asarray(value)
@@ -207,7 +207,7 @@ def _can_be_called(signature: inspect.Signature, *arguments: Any) -> bool:
     return True
 
 
-def _without_arguments(validation: Any) -> Any:
+def _without_arguments(validation: object) -> Any:
     try:
         return without_arguments("validation", validation)
     except errors.InvalidArgumentError as e:
@@ -216,7 +216,7 @@ def _without_arguments(validation: Any) -> Any:
         ) from e
 
 
-def as_validation(validation: Any) -> Validation | None:
+def as_validation(validation: object) -> Validation | None:
     """Return what a user gave as `validation=` as a `Validation`."""
     if validation is None:
         return None

@@ -8,17 +8,17 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from hookbridge.adapters.session_graph import session_variables
-from hookbridge.adapters.session_state.keeper import StateKeeper
-from hookbridge.adapters.session_state.loop_state import LoopState, best_of, parse
+from hookbridge.adapters.session_state.graph_keeper import GraphKeeper
 from hookbridge.adapters.state import save_keepers
 from hookbridge.adapters.state.backups import Backup, backups_of
+from hookbridge.adapters.state.loop_state import LoopState, most_alike, parse
 from hookbridge.adapters.state.moments import Ending
 from hookbridge.adapters.state.parts import Part
 from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import Callback, Graph, Session
 
 # A keeper lives as long as a run or a saver holds it.
-_OF_GUEST = Fact[weakref.ref[StateKeeper]]("guest", "keeper of its state")
+_OF_GUEST = Fact[weakref.ref[GraphKeeper]]("guest", "keeper of its state")
 
 
 class RunState:
@@ -32,19 +32,19 @@ class RunState:
         callbacks: Sequence[Any],
     ) -> None:
         self.run = run
-        self.part: Part = Part(callbacks, lambda: run.loop_state().document())
+        self.part: Part = Part(callbacks, run.loop_state)
         self.backups: list[Backup] = []
         self.is_ready = False
         self.is_over = False
-        keeper: StateKeeper | None = save_keepers.keeper_of_graph(graph)
+        keeper: GraphKeeper | None = save_keepers.keeper_of_graph(graph)
         if keeper is None or keeper.is_closed:
-            keeper = StateKeeper(graph, checkpoint_dir)
+            keeper = GraphKeeper(graph, checkpoint_dir)
             save_keepers.keeps_for(graph, keeper)
         self.keeper = keeper
         keeper.join(self)
 
     def choose(self, session: Session, step: int) -> int:
-        """See `StateKeeper.choose`; all callbacks have joined the run by now."""
+        """See `GraphKeeper.choose`; all callbacks have joined the run by now."""
         self.part.identify()
         self.backups = backups_of(self.part.callbacks)
         return self.keeper.choose(session, step, self.backups)
@@ -82,11 +82,11 @@ class RunState:
             return None
         self.part.restore(saved)
         loops = saved.loops or [parse(None, saved.step)]
-        loop = best_of(loops, self.run.loop_state().steps_per_epoch, keys)
+        loop = most_alike(loops, self.run.loop_state().steps_per_epoch, keys)
         return None if loop is None else loop._replace(is_in_step=saved.is_in_step)
 
 
-def keeper_of(callback: Callback) -> StateKeeper | None:
+def keeper_of(callback: Callback) -> GraphKeeper | None:
     """Return what keeps the state of a callback's last training, or None."""
     reference = _OF_GUEST.get(callback)
     return None if reference is None else reference()

@@ -16,7 +16,7 @@ from hookbridge.adapters.state import storage
 from hookbridge.adapters.state.write_order import AtOnce, WriteOrder, wait_for_writes
 from hookbridge.ground import collected, compat
 from hookbridge.ground.patching import InstanceMethods
-from hookbridge.ground.protocols import Session
+from hookbridge.ground.protocols import Graph, Session
 
 
 class Saves:
@@ -31,7 +31,7 @@ class Saves:
 
     def __init__(
         self,
-        graph: Any,
+        graph: Graph,
         before_save: Callable[..., None],
         after_save: Callable[..., None],
     ) -> None:
@@ -67,13 +67,17 @@ class Saves:
         restore, save = saver.restore, saver.save
 
         @functools.wraps(restore)
-        def followed_restore(sess: Any, save_path: Any) -> None:
+        def followed_restore(sess: Session, save_path: object) -> None:
             restore(sess, save_path)
             self._last_restored[sess] = str(save_path)
 
         @functools.wraps(save)
         def followed_save(
-            sess: Any, save_path: Any, global_step: Any = None, *args: Any, **kw: Any
+            sess: Session,
+            save_path: object,
+            global_step: object = None,
+            *args: Any,
+            **kw: Any,
         ) -> Any:
             step = "" if global_step is None else f"-{_number(sess, global_step)}"
             write = functools.partial(save, sess, save_path, global_step, *args, **kw)
@@ -85,7 +89,7 @@ class Saves:
 
     def save(
         self,
-        session: Any,
+        session: Session,
         prefix: str,
         write: Callable[[], Any],
         order: WriteOrder | None = None,
@@ -183,7 +187,7 @@ def _let_wait(saver: Any, session: Session) -> None:
     save, close = saver.save, session.close
 
     @functools.wraps(save)
-    def waits(sess: Any, save_path: Any, *args: Any, **kw: Any) -> Any:
+    def waits(sess: Session, save_path: object, *args: Any, **kw: Any) -> Any:
         wait_for_writes(str(save_path))
         return save(sess, save_path, *args, **kw)
 

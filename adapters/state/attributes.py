@@ -12,6 +12,7 @@ import numpy as np
 
 from hookbridge.adapters.guests import kinds, stock
 from hookbridge.adapters.state.codec import NotStorableError, encode
+from hookbridge.ground.protocols import Callback
 
 # The counters that are not numbers.
 _KINDS: dict[str, type] = {"best_weights": list, "history": dict, "epoch": list}
@@ -22,12 +23,12 @@ _CONTAINERS = (list, tuple, dict, np.ndarray)
 NEVER = frozenset({"model", "_model", "params", "validation_data", "state_key"})
 
 
-def is_stock(callback: Any) -> bool:
+def is_stock(callback: Callback) -> bool:
     """Return whether a callback is of a class of Keras itself, not of a user's."""
     return kinds.is_of_keras(type(callback))
 
 
-def counters_of(callback: Any) -> frozenset[str]:
+def counters_of(callback: Callback) -> frozenset[str]:
     """Return the names of the counters that a callback has from Keras classes."""
     return frozenset(
         name
@@ -37,7 +38,7 @@ def counters_of(callback: Any) -> frozenset[str]:
     )
 
 
-def storable(callback: Any) -> dict[str, tuple[Any, dict[str, Any]]]:
+def storable(callback: Callback) -> dict[str, tuple[Any, dict[str, Any]]]:
     """Return the attributes of a callback that are stored: `{name: (JSON, arrays)}`."""
     # For a Keras class these are its counters. For a user's class these are all that
     # are state (see `is_state`) and that `encode` takes.
@@ -52,13 +53,13 @@ def storable(callback: Any) -> dict[str, tuple[Any, dict[str, Any]]]:
     return state
 
 
-def encoded(value: Any) -> tuple[Any, dict[str, Any]]:
+def encoded(value: object) -> tuple[Any, dict[str, Any]]:
     """Return a value as `encode` gives it, with its arrays."""
     arrays: dict[str, Any] = {}
     return encode(value, arrays), arrays
 
 
-def is_state(callback: Any, name: str, value: Any) -> bool:
+def is_state(callback: Callback, name: str, value: object) -> bool:
     """Return whether an attribute of a callback is state and may be set to `value`.
 
     A number or container is, if `value` is of the same kind. A text, a value of another
@@ -80,7 +81,7 @@ def is_state(callback: Any, name: str, value: Any) -> bool:
     return name in assigned(kind)
 
 
-def _is_method_or_property(kind: Any, name: str) -> bool:
+def _is_method_or_property(kind: type, name: str) -> bool:
     """Return whether an attribute is a method or a property of a class."""
     of_class = inspect.getattr_static(kind, name, None)
     return (
@@ -91,7 +92,7 @@ def _is_method_or_property(kind: Any, name: str) -> bool:
 
 
 @functools.lru_cache(maxsize=256)
-def assigned(kind: Any) -> frozenset[str]:
+def assigned(kind: type) -> frozenset[str]:
     """Return the attributes that methods of a class other than `__init__` assign."""
     codes = []
     for base in kind.__mro__:
@@ -113,7 +114,7 @@ def assigned(kind: Any) -> frozenset[str]:
 
 
 @functools.lru_cache(maxsize=256)
-def _configured_by_keras(kind: Any) -> frozenset[str]:
+def _configured_by_keras(kind: type) -> frozenset[str]:
     """Return arguments of a Keras class that it changes later, by itself each time."""
     # `EarlyStopping` of Keras 3 changes the sign of `min_delta`.
     stock = next((base for base in kind.__mro__ if kinds.is_of_keras(base)), None)
@@ -121,7 +122,7 @@ def _configured_by_keras(kind: Any) -> frozenset[str]:
 
 
 @functools.lru_cache(maxsize=256)
-def parameters(kind: Any) -> frozenset[str]:
+def parameters(kind: type) -> frozenset[str]:
     """Return the parameters of the constructors of a class and of its bases."""
     names: set[str] = set()
     for base in kind.__mro__:
@@ -140,7 +141,7 @@ def same(a: tuple[Any, dict[str, Any]], b: tuple[Any, dict[str, Any]]) -> bool:
     )
 
 
-def find_direction(callback: Any) -> None:
+def find_direction(callback: Callback) -> None:
     """Let a monitor of Keras before 3.7 find its direction before it gets its `best`.
 
     It would do so at its first epoch otherwise, and begin its `best` anew.
@@ -149,7 +150,9 @@ def find_direction(callback: Any) -> None:
         callback._set_monitor_op()
 
 
-def put(callback: Any, name: str, value: Any, *, is_as_written: bool = False) -> None:
+def put(
+    callback: Callback, name: str, value: object, *, is_as_written: bool = False
+) -> None:
     """Set an attribute to what `decode` returned.
 
     Args:
@@ -183,7 +186,7 @@ def put(callback: Any, name: str, value: Any, *, is_as_written: bool = False) ->
         setattr(callback, name, value)
 
 
-def _is_counter(name: str, value: Any, *, may_be_none: bool) -> bool:
+def _is_counter(name: str, value: object, *, may_be_none: bool) -> bool:
     """Return whether a value is of the kind that a counter of a Keras class has."""
     if value is None:
         return may_be_none or name in _MAY_BE_NONE
@@ -191,7 +194,7 @@ def _is_counter(name: str, value: Any, *, may_be_none: bool) -> bool:
     return isinstance(value, kind)
 
 
-def _is_alike(now: Any, value: Any) -> bool:
+def _is_alike(now: object, value: object) -> bool:
     """Return whether a value may be a later one of an attribute that is `now`."""
     if now is None:
         return True

@@ -86,45 +86,48 @@ def backups_of(callbacks: Iterable[Any]) -> list[Backup]:
     ]
 
 
-def newest_of(
-    backups: Iterable[Backup], files: StateFiles
-) -> tuple[Backup, int] | None:
-    """Return the backup from which a job without a checkpoint goes on, and its step.
+def newest(
+    checkpoint: str | None, step: int, backups: Iterable[Backup], files: StateFiles
+) -> tuple[Backup | None, int]:
+    """Return the backup from which a job goes on, and the step at which it does.
 
-    None if there is none, or none with a state of callbacks: these begin anew then.
+    To be asked before `on_train_begin`, in which callbacks restore their backups.
+
+    Args:
+      checkpoint: the path of the one that the job was restored from, if any.
+      step: its step, or the one at which the job begins.
+      backups: those of the callbacks.
+      files: reads the states beside them.
+
+    Returns:
+      The backup; None if the job goes on from the checkpoint, or if no backup has a
+      state of callbacks: these begin anew then.
     """
-    candidates = []
+    if checkpoint is not None:
+        return _newer_than(checkpoint, step, backups, files)
+    candidates: list[tuple[Backup | None, int]] = []
     for backup in backups:
-        step = backup.step_in(files)
-        if step is not None:
-            candidates.append((backup, step))
+        saved_at = backup.step_in(files)
+        if saved_at is not None:
+            candidates.append((backup, saved_at))
         elif backup.exists:
-            warn_without_state(backup)
-    return max(candidates, key=lambda pair: pair[1], default=None)
+            logging.warning(
+                "hookbridge: training goes on from the backup %s, which has no state "
+                "of callbacks; they start over.",
+                backup.prefix,
+            )
+    return max(candidates, key=lambda pair: pair[1], default=(None, step))
 
 
-def warn_without_state(backup: Backup) -> None:
-    """Warn that a job goes on from a backup that Keras alone has written."""
-    logging.warning(
-        "hookbridge: training goes on from the backup %s, which has no state of "
-        "callbacks; they start over.",
-        backup.prefix,
-    )
-
-
-def choose_newest(
+def _newer_than(
     checkpoint: str, step: int, backups: Iterable[Backup], files: StateFiles
-) -> tuple[Backup, int] | None:
+) -> tuple[Backup | None, int]:
     """Move older backups aside, so that the newest of all is what a job goes on from.
 
     Only one of them is restored, with everything: no callback finds an older one. Of
     one step is the newest that which has all its events.
-
-    Returns:
-      The backup from which the job goes on, and its step; None if it goes on from the
-      checkpoint.
     """
-    newest: tuple[Backup, int] | None = None
+    newer: Backup | None = None
     lacks_events = files.lacks_events(checkpoint)
     for backup in backups:
         if not backup.exists:
@@ -141,7 +144,7 @@ def choose_newest(
                 checkpoint,
                 "is older" if saved_at > step else "lacks the end of that step",
             )
-            newest, step, lacks_events = (backup, saved_at), saved_at, False
+            newer, step, lacks_events = backup, saved_at, False
         else:
             logging.warning(
                 "hookbridge: training goes on from the checkpoint %s, at step %d: the "
@@ -153,4 +156,4 @@ def choose_newest(
                 else f"of step {saved_at}",
                 backup.set_aside(),
             )
-    return newest
+    return newer, step

@@ -30,7 +30,7 @@ class NotStorableError(TypeError):
     """Raised for a value that neither JSON nor an array file can hold."""
 
 
-def encode(value: Any, arrays: dict[str, Any], *, nested: bool = False) -> Any:
+def encode(value: object, arrays: dict[str, Any], *, nested: bool = False) -> Any:
     """Return a value as JSON; its arrays go into `arrays`.
 
     Args:
@@ -110,7 +110,7 @@ def _is_number(dtype: Any) -> bool:
     return dtype.kind in "fiubc" or dtype.isbuiltin == _REGISTERED
 
 
-def _kind_of(value: Any, nested: bool) -> dict[str, str]:
+def _kind_of(value: object, nested: bool) -> dict[str, str]:
     """Return the entries that name the type of a dict; none for a plain one."""
     kind = type(value).__name__
     if type(value) is not _DICTS.get(kind):
@@ -125,7 +125,7 @@ def _kind_of(value: Any, nested: bool) -> dict[str, str]:
     return {}
 
 
-def decode(value: Any, arrays: Mapping[str, Any]) -> Any:
+def decode(value: object, arrays: Mapping[str, Any]) -> Any:
     """Return the value that `encode` was given."""
     if isinstance(value, list):
         return [decode(v, arrays) for v in value]

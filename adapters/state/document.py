@@ -133,7 +133,7 @@ def read(prefix: str, name: str) -> Document:
     entries, loops = document["callbacks"], document["loops"]
     arrays = _arrays(document, prefix, name)
 
-    def decode(value: Any) -> Any:
+    def decode(value: object) -> Any:
         return codec.decode(value, arrays)
 
     return Document(

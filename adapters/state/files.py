@@ -9,8 +9,9 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from hookbridge.adapters.state import document, epochs, rewriting, storage
+from hookbridge.adapters.state import document, loop_state, rewriting, storage
 from hookbridge.adapters.state.document import Document
+from hookbridge.adapters.state.loop_state import LoopState
 from hookbridge.adapters.state.parts import Part, Saved
 from hookbridge.adapters.state.restart_line import log_without_state
 from hookbridge.adapters.state.write_order import wait_for_writes
@@ -32,7 +33,9 @@ class StateFiles:
         self.parts: list[Part] = []
 
     def add(
-        self, callbacks: Sequence[Any], loop: Callable[[], Any] = lambda: None
+        self,
+        callbacks: Sequence[Any],
+        loop: Callable[[], LoopState | None] = lambda: None,
     ) -> Part:
         """Add callbacks; all are known before the first of them is restored."""
         self.parts.append(Part(callbacks, loop))
@@ -50,7 +53,7 @@ class StateFiles:
         """
         states = [part.state() for part in self.parts]
         entries = [entry for of_part, _ in states for entry in of_part]
-        loops = [loop for _, loop in states if loop is not None]
+        loops = [loop.document() for _, loop in states if loop is not None]
         state = Document(step, entries, loops, in_step)
         return document.writer(prefix, self._name, state)
 
@@ -88,23 +91,16 @@ class StateFiles:
     def epoch_of(self, prefix: str) -> int | None:
         """Return the epoch with which training goes on from a checkpoint, if known."""
         try:
-            state = document.read(prefix, self._name)
-            epoch = epochs.of_loops(state.loops, state.step)
+            epoch = loop_state.epoch_of(_loops(document.read(prefix, self._name)))
         except Exception:  # a damaged file may raise anything
             return None
         return None if epoch is None else epoch.number
 
-    def read(
-        self,
-        prefix: str,
-        parse: Callable[[Any, int], Any] = lambda loop, step: loop,
-        of_task: str | None = None,
-    ) -> Saved | None:
+    def read(self, prefix: str, of_task: str | None = None) -> Saved | None:
         """Read the state beside a checkpoint, if there is one, for `Part.restore`."""
         # A file that cannot be used is reported and left alone. Training then goes on
-        # from the checkpoint, and callbacks begin anew. `parse` is called with each of
-        # `Document.loops` and the step; `of_task` is another process whose state is
-        # read.
+        # from the checkpoint, and callbacks begin anew. `of_task` is another process
+        # whose state is read.
         name = self._name if of_task is None else storage.name_of(of_task)
         path = storage.json_path(prefix, name)
         if not tf.io.gfile.exists(path):
@@ -122,12 +118,10 @@ class StateFiles:
             return None
         try:
             file = document.read(prefix, name)
-            epoch = epochs.of_loops(file.loops, file.step)
-            loops = [parse(loop, file.step) for loop in file.loops]
+            file = file._replace(loops=_loops(file))
             callbacks = [callback for part in self.parts for callback in part.callbacks]
             is_of_chief = task_of() == "worker" and name == storage.name_of("")
-            file = file._replace(loops=loops)
-            saved = Saved(file, callbacks, path, epoch=epoch, is_of_chief=is_of_chief)
+            saved = Saved(file, callbacks, path, is_of_chief=is_of_chief)
         except Exception as e:  # a damaged file may raise anything
             logging.warning(
                 "hookbridge: the state of callbacks in %s cannot be used (%s: %s). "
@@ -147,3 +141,8 @@ class StateFiles:
                 prefix,
             )
         return saved
+
+
+def _loops(state: Document) -> list[LoopState]:
+    """Return what the loops of a document have saved."""
+    return [loop_state.parse(loop, state.step) for loop in state.loops]

@@ -13,6 +13,7 @@ import numpy as np
 from hookbridge import errors
 from hookbridge.adapters.state import attributes
 from hookbridge.ground.memory import Fact
+from hookbridge.ground.protocols import Callback
 
 # Texts that are stored and reported as they are. Of other texts, which may be secrets,
 # a digest is stored.
@@ -49,7 +50,7 @@ class Identity(NamedTuple):
         return {k: v for k, v in self.values.items() if isinstance(v, str)}
 
 
-def of(callback: Any) -> Identity:
+def of(callback: Callback) -> Identity:
     """Return the identity of a callback, from the first time that it was seen.
 
     Raises:
@@ -68,7 +69,7 @@ def of(callback: Any) -> Identity:
     return Identity(type(callback).__name__, key, values)
 
 
-def _values(callback: Any) -> dict[str, Any]:
+def _values(callback: Callback) -> dict[str, Any]:
     """Return what the constructor has set and two processes can compare."""
     kind: Any = type(callback)
     set_later, parameters = attributes.assigned(kind), attributes.parameters(kind)
@@ -83,7 +84,7 @@ def _values(callback: Any) -> dict[str, Any]:
     return values
 
 
-def _comparable(name: str, value: Any, *, is_given: bool) -> Any:
+def _comparable(name: str, value: object, *, is_given: bool) -> Any:
     """Return an argument of a callback as a later run can compare it.
 
     None if it cannot.
@@ -101,7 +102,7 @@ def _comparable(name: str, value: Any, *, is_given: bool) -> Any:
     return None
 
 
-def _comparable_number(value: Any) -> Any:
+def _comparable_number(value: object) -> Any:
     """Return a number as a later run can compare it.
 
     None for NaN and complex numbers.

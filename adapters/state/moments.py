@@ -45,7 +45,7 @@ class Checkpoint:
     def __init__(
         self,
         prefix: str,
-        session: Any = None,
+        session: object = None,
         mark: Callable[[], Any] = lambda: None,
         write: Callable[[], Any] = lambda: None,
         order: WriteOrder | None = None,
@@ -83,6 +83,12 @@ class Checkpoint:
     def release(self) -> None:
         """Let be written what waits for the events of the step: an error ended it."""
         self._order.release()
+
+    def seal(self) -> None:
+        """Leave it as it is: it is not written again, and refers to no session."""
+        self.session = None
+        self._mark = self._write = lambda: None
+        self._written = None
 
     def finish(self) -> None:
         """Checkpoint and state are of one moment: what waited for that is written."""

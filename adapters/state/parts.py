@@ -11,10 +11,11 @@ from absl import logging
 
 from hookbridge.adapters.state import attributes, identity
 from hookbridge.adapters.state.document import Document, Entry
-from hookbridge.adapters.state.epochs import Epoch
+from hookbridge.adapters.state.loop_state import LoopState, epoch_of
 from hookbridge.adapters.state.matching import Matches, match
 from hookbridge.adapters.state.restart_line import log_restart
 from hookbridge.ground.memory import Fact
+from hookbridge.ground.protocols import Callback
 
 # Where the last run of a callback in this process ended: the directory and the step.
 _ENDED = Fact[tuple[str, int]]("guest", "where its last run ended")
@@ -23,13 +24,15 @@ _ENDED = Fact[tuple[str, int]]("guest", "where its last run ended")
 class Part:
     """Callbacks whose events come together; `loop` returns what their loop keeps."""
 
-    def __init__(self, callbacks: Sequence[Any], loop: Callable[[], Any]) -> None:
+    def __init__(
+        self, callbacks: Sequence[Any], loop: Callable[[], LoopState | None]
+    ) -> None:
         self.callbacks = callbacks
         self.loop = loop
         # Of a user's callback only attributes that differ from this are saved. The
         # counters of Keras's own callbacks are always saved.
         self._base: list[dict[str, Any]] = []
-        self._frozen: tuple[list[Entry], Any] | None = None
+        self._frozen: tuple[list[Entry], LoopState | None] | None = None
         self._at_end: list[Entry] = []  # what a frozen part was after its last event
         # By the place of a callback: the attributes with which it goes on.
         self._restored: dict[int, list[str]] = {}
@@ -66,7 +69,7 @@ class Part:
                 was = old.state.get(name)
                 entry.state[name] = _with_change(entry.state.get(name, was), was, value)
 
-    def state(self) -> tuple[list[Entry], Any]:
+    def state(self) -> tuple[list[Entry], LoopState | None]:
         """Return the present state of the callbacks, and of their loop."""
         return self._frozen or (self._entries(), self.loop())
 
@@ -119,14 +122,12 @@ class Saved:
         callbacks: Sequence[Any],
         path: str,
         *,
-        epoch: Epoch | None = None,
         is_of_chief: bool = False,
     ) -> None:
         self.step: int = file.step
-        self._epoch = epoch
         self.is_in_step: bool = file.is_in_step
         self._entries = file.entries
-        self.loops: Sequence[Any] = file.loops
+        self.loops: Sequence[LoopState] = file.loops
         self.path = path
         # Its directory and the step.
         self.at: tuple[str, int] = (os.path.dirname(path), file.step)
@@ -138,7 +139,7 @@ class Saved:
             identity.DECISIVE - {"filepath"} if is_of_chief else identity.DECISIVE,
         )
 
-    def entry_of(self, callback: Any) -> Entry | None:
+    def entry_of(self, callback: Callback) -> Entry | None:
         """Return the state of a callback, or None if it has none here."""
         for index, known in enumerate(self._callbacks):
             if known is callback and index in self._matches.pairs:
@@ -174,10 +175,10 @@ class Saved:
                 anew.append(name)
             elif self._entries[pairs[index]].state:
                 going_on.append(name)
-        log_restart(self.path, self.step, self._epoch, going_on, anew)
+        log_restart(self.path, self.step, epoch_of(self.loops), going_on, anew)
 
 
-def _with_change(saved: Any, before: Any, now: Any) -> Any:
+def _with_change(saved: object, before: object, now: object) -> Any:
     """Return a value with the change from `before` to `now`, where that is clear."""
     if attributes.same(*(attributes.encoded(value) for value in (saved, before))):
         return now
@@ -189,7 +190,13 @@ def _with_change(saved: Any, before: Any, now: Any) -> Any:
 
 
 def note_ended(callbacks: Sequence[Any], prefix: str, step: int) -> None:
-    """Note that callbacks already have the state that their run has saved."""
+    """Note that callbacks already have the state that their run has saved.
+
+    Args:
+      callbacks: the callbacks of the run.
+      prefix: the path of the run's last checkpoint, whose folder is noted.
+      step: the global step of that checkpoint.
+    """
     for callback in callbacks:
         _ENDED.put(callback, (os.path.dirname(prefix), step))
 
@@ -207,7 +214,7 @@ def _was_reconfigured(
     return now[attribute] != before[attribute] and not isinstance(now[attribute], list)
 
 
-def _put(callback: Any, entry: Entry, saved: Saved) -> list[str]:
+def _put(callback: Callback, entry: Entry, saved: Saved) -> list[str]:
     """Set the attributes of a callback; return what its next state needs too."""
     name, state = entry.identity.kind, entry.state
     has_it = _ENDED.get(callback) == saved.at

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from hookbridge.adapters.state.epochs import Epoch
+from hookbridge.adapters.state.loop_state import Epoch
 
 _DATA = "The data starts over unless the loop restores its position."
 

@@ -5,29 +5,29 @@ from __future__ import annotations
 import abc
 import weakref
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from hookbridge.adapters.state.write_order import WriteOrder
 from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import Graph, Session
 
 
+class Save(NamedTuple):
+    """A save of a session, which is about to begin."""
+
+    session: Session
+    step: int
+    prefix: str  # the path of the checkpoint without suffix
+    write: Callable[[], Any]  # writes the checkpoint with the present values
+    order: WriteOrder  # of the checkpoint and of the state beside it
+
+
 class SaveKeeper(abc.ABC):
     """Keeps the state of callbacks beside the checkpoints of a session or a `fit`."""
 
     @abc.abstractmethod
-    def save_session(
-        self,
-        session: Session,
-        step: int,
-        prefix: str,
-        write: Callable[[], Any],
-        order: WriteOrder,
-    ) -> None:
-        """Save a session with the state of callbacks.
-
-        See `Checkpoint` for `write` and `order`.
-        """
+    def save_session(self, save: Save) -> None:
+        """Save a session with the state of callbacks."""
 
 
 # A keeper lives as long as a run or a saver holds it.

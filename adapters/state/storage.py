@@ -157,7 +157,12 @@ def _remove(folder: str, file: str) -> None:
 
 
 def carry_over(restored: str, saved: str) -> None:
-    """Copy the states of all processes from one checkpoint to another one."""
+    """Copy the states of all processes from one checkpoint to another one.
+
+    Args:
+      restored: the prefix of the checkpoint that has them.
+      saved: the prefix of the checkpoint that gets them; existing files are replaced.
+    """
     folder, name = os.path.split(restored)
     names = [file for file in _names(folder) if file.startswith(f"{name}.hookbridge")]
     # Arrays first, so that no JSON file is there without its arrays.

@@ -15,13 +15,13 @@ from hookbridge import errors
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.adapters.session_graph import saved
 from hookbridge.adapters.session_state.saves import Saves, let_others_wait
-from hookbridge.adapters.state.save_keepers import SaveKeeper, keepers_of
+from hookbridge.adapters.state.save_keepers import Save, SaveKeeper, keepers_of
 from hookbridge.adapters.state.write_order import InThread, wait_for_writes
 from hookbridge.checkpoints.value_copies import ValueCopies
 from hookbridge.ground import collected, compat
 from hookbridge.ground.arguments import amount, instance, optional_count, path
 from hookbridge.ground.patching import InstanceMethods
-from hookbridge.ground.protocols import Session
+from hookbridge.ground.protocols import Graph, RunContext, RunValues, Saver, Session
 
 v1: Any = tf.compat.v1
 _SessionInterface: Any = compat.private("SessionInterface")
@@ -81,9 +81,9 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         checkpoint_dir: str,
         save_secs: float | None = None,
         save_steps: int | None = None,
-        saver: Any = None,
+        saver: object = None,
         checkpoint_basename: str = "model.ckpt",
-        scaffold: Any = None,
+        scaffold: object = None,
         listeners: Sequence[Any] | None = None,
         save_graph_def: bool = True,
     ) -> None:
@@ -116,7 +116,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         self._order, self._writes, self._has_ended = None, [], False
         super().begin()
 
-    def after_create_session(self, session: Session, coord: Any) -> None:
+    def after_create_session(self, session: Session, coord: object) -> None:
         """See `SessionRunHook.after_create_session`."""
         _check_is_local(session, self._get_saver())
         self._write_at_close(session)
@@ -126,7 +126,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
             let_others_wait(session)
         super().after_create_session(session, coord)
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: RunContext, run_values: RunValues) -> None:
         """See `SessionRunHook.after_run`."""
         are_done = all(write.done() for write in self._writes)
         if self._writes and are_done and self._finish(run_context.session):
@@ -156,19 +156,13 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         )
         order = self._order = InThread(prefix, self._writes.append)
         write = functools.partial(self._write, session, step, prefix, order)
-        self._save_session(session, step, prefix, write, order)
-        return stop
-
-    def _save_session(
-        self, session: Session, step: int, prefix: str, write: Any, order: InThread
-    ) -> None:
-        """Give a save to who keeps the state of callbacks beside it, if anybody."""
         keepers = keepers_of(session.graph, self._listeners)
         for keeper in keepers:
-            keeper.save_session(session, step, prefix, write, order)
+            keeper.save_session(Save(session, step, prefix, write, order))
         if not keepers:
             write()
             order.release()
+        return stop
 
     def _write(self, session: Session, step: int, prefix: str, order: InThread) -> str:
         """Copy the values and let the thread write them; return the path."""
@@ -241,7 +235,7 @@ class _Moment(_SessionInterface):  # type: ignore[misc]
 
     def __init__(
         self,
-        graph: Any,
+        graph: Graph,
         values: Mapping[saved.SavedArray, Any],
         write: Callable[[str, Mapping[saved.SavedArray, Any]], str],
     ) -> None:
@@ -282,7 +276,7 @@ def _follow_savers(session: Session) -> None:
     saves.leave_at_close(session)
 
 
-def _values(session: Session, saver: Any) -> dict[saved.SavedArray, Any]:
+def _values(session: Session, saver: Saver) -> dict[saved.SavedArray, Any]:
     """Return what the saver would write now."""
     if isinstance(session, LiveSession) and saver is session.graph.saver:
         values = session.saved_values()
@@ -292,7 +286,9 @@ def _values(session: Session, saver: Any) -> dict[saved.SavedArray, Any]:
     return saved.fetch(session, saved.entries_of_saver(saver, session.graph))
 
 
-def _check_parts(saver: Any, basename: Any, scaffold: Any, listeners: Any) -> None:
+def _check_parts(
+    saver: object, basename: object, scaffold: object, listeners: Any
+) -> None:
     """Refuse arguments that would fail in the first save."""
     if saver is not None and not collected.is_saver(saver):
         instance("saver", saver, v1.train.Saver, "a `tf.compat.v1.train.Saver`")
@@ -311,7 +307,7 @@ def _check_parts(saver: Any, basename: Any, scaffold: Any, listeners: Any) -> No
             instance("listeners", listener, kind, "`CheckpointSaverListener`s")
 
 
-def _check_is_local(session: Session, saver: Any) -> None:
+def _check_is_local(session: Session, saver: Saver) -> None:
     """Refuse values that are on parameter servers; `fit` has done so before."""
     if isinstance(session, LiveSession):
         return

@@ -114,7 +114,7 @@ def check_built(model: KerasModel) -> None:
         )
 
 
-def _lookup(names: Any, known: list[str]) -> Callable[[str], str | None] | None:
+def _lookup(names: object, known: list[str]) -> Callable[[str], str | None] | None:
     """`names` as a function."""
     if names is None or (callable(names) and not isinstance(names, Mapping)):
         return with_arguments("names", names, "name") if names else None
@@ -143,7 +143,7 @@ def _reader(path: str) -> Any:
         ) from e
 
 
-def _prefix(checkpoint: Any) -> str:
+def _prefix(checkpoint: object) -> str:
     """Return the prefix of a checkpoint that exists, from a prefix or a folder."""
     if not isinstance(checkpoint, (str, os.PathLike)):
         raise errors.InvalidArgumentError(

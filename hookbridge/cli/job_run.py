@@ -109,7 +109,7 @@ def _run_in_cluster(values: Values, settings: TrainingSettings, name: str) -> in
     return cluster.run([sys.executable, "-m", "hookbridge", name, *values.words])
 
 
-def _with_loop(settings: TrainingSettings, module: Any) -> TrainingSettings:
+def _with_loop(settings: TrainingSettings, module: object) -> TrainingSettings:
     """Return the settings with a loop, by default one that can run the file."""
     if settings.loop is not None:
         return settings

@@ -35,7 +35,7 @@ class JobCommand:
     def run(self, values: Values) -> int:
         """Run the command; a training perhaps in a local cluster."""
 
-        def act(job: Any) -> None:
+        def act(job: object) -> None:
             text, results = self.work(job)
             if text and values.format == "text":
                 print(text)

@@ -77,7 +77,7 @@ class Parser(argparse.ArgumentParser):
     def flag(
         self,
         name: str,
-        default: Any,
+        default: object,
         text: str,
         kind: type | Sequence[str] | None = None,
         *,

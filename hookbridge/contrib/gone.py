@@ -40,7 +40,7 @@ class Gone:
     def __exit__(self, *error: Any) -> None:
         """Never called: `with` needs it before it calls `__enter__`, which raises."""
 
-    def __instancecheck__(self, item: Any) -> bool:
+    def __instancecheck__(self, item: object) -> bool:
         # No object can be an instance of a class that was removed.
         return False
 

@@ -62,7 +62,7 @@ class _Keras(View):
 
 @functools.cache
 def find(dotted: str, of_tf1: bool) -> Any:
-    """Return the module that a name of `keras` stands for.
+    """Return the module that a name of `keras` means.
 
     Args:
       dotted: the name of a module: `keras.layers.core`.

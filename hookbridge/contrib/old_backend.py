@@ -35,23 +35,23 @@ def set_image_dim_ordering(dim_ordering: str) -> None:
     _backend().set_image_data_format(formats[dim_ordering])
 
 
-def get_variable_shape(x: Any) -> tuple[int | None, ...]:
+def get_variable_shape(x: object) -> tuple[int | None, ...]:
     """`keras.backend.get_variable_shape`: `int_shape`."""
     shape: tuple[int | None, ...] = _backend().int_shape(x)
     return shape
 
 
-def is_tensor(x: Any) -> bool:
+def is_tensor(x: object) -> bool:
     """`keras.backend.is_tensor`."""
     return bool(_tensorflow().is_tensor(x))
 
 
-def is_variable(x: Any) -> bool:
+def is_variable(x: object) -> bool:
     """`keras.backend.is_variable`."""
     return isinstance(x, importlib.import_module("tensorflow").Variable)
 
 
-def slice(x: Any, start: Any, size: Any) -> Any:
+def slice(x: object, start: object, size: object) -> Any:
     """`keras.backend.slice`: a part of a tensor, by its place and size."""
     tf = _tensorflow()
     if isinstance(start, int | builtins.list | tuple):
@@ -64,7 +64,7 @@ def size(x: Any, name: str | None = None) -> Any:
     return _tensorflow().size(x, name=name)
 
 
-def control_dependencies(control_inputs: Any) -> Any:
+def control_dependencies(control_inputs: object) -> Any:
     """`keras.backend.control_dependencies`."""
     return _tensorflow().control_dependencies(control_inputs)
 
@@ -83,7 +83,7 @@ class _Interfaces(types.ModuleType):
         return lambda *args, **named: _unchanged
 
 
-def _unchanged(function: Any) -> Any:
+def _unchanged(function: object) -> Any:
     return function
 
 

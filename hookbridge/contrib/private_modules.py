@@ -76,7 +76,7 @@ class _Private(View):
     Deleting such a name restores what was there, as `mock.patch` wants it.
     """
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         real = self.__dict__["_view_modules"][0]
         if name in self.__dict__["_view_own"] or name not in vars(real):
             super().__setattr__(name, value)
@@ -94,7 +94,7 @@ class _Private(View):
 
 
 def find(dotted: str) -> Any:
-    """Return the module that a name below `tensorflow.python` stands for."""
+    """Return the module that a name below `tensorflow.python` means."""
     if dotted == PYTHON_KERAS or dotted.startswith(f"{PYTHON_KERAS}."):
         return _find_in_keras(dotted)
     return _find_in_tensorflow(dotted)

@@ -19,7 +19,7 @@ from hookbridge.ground import compat
 API_NAME = "estimator"
 
 
-def _is_tensorflows(symbol: Any) -> bool:
+def _is_tensorflows(symbol: object) -> bool:
     module = getattr(symbol, "__module__", None) or ""
     return module.partition(".")[0] == "tensorflow"
 
@@ -44,7 +44,7 @@ def _api_export() -> type:
     class ApiExport(real.api_export):  # type: ignore[misc, name-defined]
         """Stores the names of `tf.estimator` symbols on the symbols."""
 
-        def __call__(self, symbol: Any) -> Any:
+        def __call__(self, symbol: object) -> Any:
             plain = unwrap(symbol)[1]
             if not _is_tensorflows(plain):
                 self.set_attr(plain, "_estimator_api_names", self._names)

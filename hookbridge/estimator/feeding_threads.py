@@ -9,6 +9,7 @@ from typing import Any
 
 from hookbridge.ground import patching
 from hookbridge.ground.exit_threads import await_at_end
+from hookbridge.ground.protocols import Session
 
 _MODULE = "tensorflow_estimator.python.estimator.inputs.queues.feeding_queue_runner"
 
@@ -28,7 +29,7 @@ def end_before_the_process() -> None:
     @functools.wraps(plain)
     def create_threads(
         self: Any,
-        sess: Any,
+        sess: Session,
         coord: Any = None,
         daemon: bool = False,
         start: bool = False,

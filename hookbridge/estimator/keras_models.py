@@ -135,7 +135,7 @@ class _GuestsOfModel:
     def __bool__(self) -> bool:
         return bool(self._everywhere or self._training)
 
-    def __deepcopy__(self, memo: Any) -> _GuestsOfModel:
+    def __deepcopy__(self, memo: object) -> _GuestsOfModel:
         # An Estimator is copied for each task of a cluster; its guests are not.
         return self
 
@@ -167,10 +167,10 @@ class _GuestsOfModel:
         return self.hooks(self._everywhere, model=model)
 
 
-def _with_hooks(model_fn: Any, guests_of_model: _GuestsOfModel) -> Any:
+def _with_hooks(model_fn: object, guests_of_model: _GuestsOfModel) -> Any:
     """Return the package's `model_fn` with hooks in the `EstimatorSpec`s it returns."""
 
-    def keras_model_fn(features: Any, labels: Any, mode: str) -> Any:
+    def keras_model_fn(features: object, labels: object, mode: str) -> Any:
         built: list[Any] = []
 
         def recording(build: Callable[..., Any]) -> Callable[..., Any]:

@@ -30,7 +30,7 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
 _SHORT.maxdict = _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = 20
 
 
-def optional_count(name: str, value: Any, *, least: int = 1) -> int | None:
+def optional_count(name: str, value: object, *, least: int = 1) -> int | None:
     """Return a count, as `count` checks it, or None if there is none.
 
     Args:
@@ -46,7 +46,7 @@ def optional_count(name: str, value: Any, *, least: int = 1) -> int | None:
     return _count(name, value, least, f"an integer of at least {least}, or None")
 
 
-def count(name: str, value: Any, *, least: int = 1) -> int:
+def count(name: str, value: object, *, least: int = 1) -> int:
     """Return a count: an integer of at least `least`.
 
     A number without a fraction, such as `2.0` or NumPy's integers, counts as integer.
@@ -75,7 +75,7 @@ def _count(name: str, value: Any, least: int, expected: str) -> int:
     return int(value)
 
 
-def choice(name: str, value: Any, choices: Sequence[str]) -> None:
+def choice(name: str, value: object, choices: Sequence[str]) -> None:
     """Refuse a value that is none of some words.
 
     Args:
@@ -121,7 +121,7 @@ def path(name: str, value: Any, expected: str = "a path as text") -> str:
       expected: the end of the message.
 
     Raises:
-      errors.InvalidArgumentError: it is no text and no `os.PathLike`, or empty.
+      errors.InvalidArgumentError: it is neither text nor an `os.PathLike`, or empty.
     """
     instance(name, value, (str, os.PathLike), expected)
     text = os.fspath(value)
@@ -144,7 +144,7 @@ def why_no_file(path: str | os.PathLike[str]) -> str:
     return "is not a regular file" if os.path.exists(path) else "does not exist"
 
 
-def seconds(name: str, value: Any) -> float:
+def seconds(name: str, value: object) -> float:
     """Return a duration: a finite number of at least 0.
 
     Args:
@@ -157,8 +157,16 @@ def seconds(name: str, value: Any) -> float:
     return _finite(name, value, "a finite number of seconds of at least 0", True)
 
 
-def amount(name: str, value: Any) -> float:
-    """Return a finite number above 0, checked as `seconds` checks a duration."""
+def amount(name: str, value: object) -> float:
+    """Return a finite number above 0, checked as `seconds` checks a duration.
+
+    Args:
+      name: the argument, for the message.
+      value: what was given.
+
+    Raises:
+      errors.InvalidArgumentError: it is anything else.
+    """
     return _finite(name, value, "a finite number above 0", False)
 
 

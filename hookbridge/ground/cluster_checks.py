@@ -49,7 +49,14 @@ def check_addresses(
 ) -> dict[str, tuple[str, ...]]:
     """Return the addresses of each job, all different.
 
-    `names` are those in messages.
+    Args:
+      value: job -> what was given as its list of `host:port`.
+      names: job -> what messages call the list.
+      example: a correct one, for messages.
+
+    Raises:
+      errors.InvalidArgumentError: a list is empty, has what is not an address, or has
+        an address twice.
     """
     owners: dict[str, str] = {}
     for job, hosts in value.items():

@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.ground.protocols import Graph
+from hookbridge.ground.protocols import Graph, Tensor, Variable
 
 _KEYS = tf.compat.v1.GraphKeys
 _VARIABLES = (tf.Variable, tf.distribute.DistributedValues)
@@ -22,20 +22,20 @@ _VARIABLES = (tf.Variable, tf.distribute.DistributedValues)
 _HAND_ON = ("Identity", "RefIdentity", "ReadVariableOp", "Cast", "Enter", "RefEnter")
 
 
-def handle_op(variable: Any) -> Any:
+def handle_op(variable: Variable) -> Any:
     """Return the op of a variable: its resource handle or its reference."""
     handle = getattr(variable, "handle", None)
     return handle.op if handle is not None and hasattr(handle, "op") else variable.op
 
 
-def origin(tensor: Any) -> Any:
+def origin(tensor: Tensor) -> Any:
     """Return the tensor that a value comes from, looking through casts and reads."""
     while tensor.op.type in _HAND_ON and tensor.op.inputs:
         tensor = tensor.op.inputs[0]
     return tensor
 
 
-def variable_behind(tensor: Any) -> Any:
+def variable_behind(tensor: Tensor) -> Any:
     """Return the variable whose value a tensor has, from any collection.
 
     None without one.
@@ -49,7 +49,7 @@ def variable_behind(tensor: Any) -> Any:
     return next((v for v in candidates if handle_op(v) is op), None)
 
 
-def value_of(tensor: Any) -> Any:
+def value_of(tensor: Tensor) -> Any:
     """Return a tensor that can be fetched.
 
     For the handle of a variable, the variable's value.
@@ -74,13 +74,23 @@ def variables(graph: Graph, *keys: str) -> list[Any]:
 
 
 def operations(graph: Graph, key: str) -> list[Any]:
-    """Return the ops of a collection, those of its tensors and names too."""
+    """Return the ops of a collection, those of its tensors and names too.
+
+    Args:
+      graph: the graph that has the collection.
+      key: the collection.
+    """
     elements = _elements(graph, key)
     return list(dict.fromkeys(getattr(element, "op", element) for element in elements))
 
 
 def tensors(graph: Graph, key: str) -> list[Any]:
-    """Return the tensors of a collection, such as `LOSSES`, as often as it has them."""
+    """Return the tensors of a collection, as often as it has them.
+
+    Args:
+      graph: the graph that has the collection.
+      key: the collection, such as `LOSSES`.
+    """
     return [t for t in _elements(graph, key) if isinstance(t, tf.Tensor)]
 
 
@@ -127,13 +137,14 @@ def global_step(graph: Graph) -> Any:
     return counters[0] if len(counters) == 1 and _counts(counters[0]) else None
 
 
-def _counts(variable: Any) -> bool:
+def _counts(variable: Variable) -> bool:
     dtype = variable.dtype.base_dtype
     return variable.shape.rank in (0, None) and (dtype.is_integer or dtype.is_floating)
 
 
 def _refuse_computed(listed: Iterable[Any]) -> None:
-    for tensor in listed:
+    tensor = next(iter(listed), None)
+    if tensor is not None:
         raise errors.InvalidArgumentError(
             f'The collection `GLOBAL_STEP` of the graph has the tensor "{tensor.name}"'
             f", which a `{tensor.op.type}` computes; expected the variable that counts "

@@ -27,10 +27,14 @@ def start_awaited(
 ) -> None:
     """Start a daemon thread that calls TensorFlow; the process's end waits for it.
 
-    The end sets `over` first, which asks the thread to end. A thread that comes back
-    from TensorFlow while the interpreter ends would abort the process: `FATAL:
-    exception not rethrown`, exit code 134 (docs/decisions/0006). A thread that a lost
-    server keeps for longer than `AWAITED_SECS` is left behind.
+    A thread that comes back from TensorFlow while the interpreter ends would abort the
+    process: `FATAL: exception not rethrown`, exit code 134 (docs/decisions/0006). A
+    thread that a lost server keeps for longer than `AWAITED_SECS` is left behind.
+
+    Args:
+      over: is set by the process's end first, which asks the thread to end.
+      function: what the thread calls.
+      *args: its arguments.
     """
     thread = threading.Thread(target=function, args=args, daemon=True)
     await_at_end(thread, over.set)

@@ -38,7 +38,7 @@ class Fact(Generic[T]):
         value: T | None = _record_of(owner).get(self)
         return value
 
-    def put(self, owner: Any, value: T) -> None:
+    def put(self, owner: object, value: T) -> None:
         """Remember a value of an object, in place of an earlier one."""
         record = _record_of(owner)
         is_new = not record
@@ -46,13 +46,18 @@ class Fact(Generic[T]):
         if is_new:
             _keep(owner, record)
 
-    def pop(self, owner: Any) -> T | None:
+    def pop(self, owner: object) -> T | None:
         """Forget what is remembered of an object, and return it."""
         value: T | None = _record_of(owner).pop(self, None)
         return value
 
-    def get_or_put(self, owner: Any, make: Callable[[], T]) -> T:
-        """Return what is remembered of an object; it is made the first time."""
+    def get_or_put(self, owner: object, make: Callable[[], T]) -> T:
+        """Return what is remembered of an object; it is made the first time.
+
+        Args:
+          owner: the object.
+          make: makes the fact.
+        """
         value = self.get(owner)
         if value is None:
             value = make()
@@ -65,13 +70,13 @@ class Fact(Generic[T]):
         return [record[self] for _, record in entries if self in record]
 
 
-def _record_of(owner: Any) -> dict[Fact[Any], Any]:
+def _record_of(owner: object) -> dict[Fact[Any], Any]:
     """Return the record of an object; an empty one, not kept, if it has none."""
     entry = _records.get(id(owner))
     return {} if entry is None or entry[0]() is not owner else entry[1]
 
 
-def _keep(owner: Any, record: dict[Fact[Any], Any]) -> None:
+def _keep(owner: object, record: dict[Fact[Any], Any]) -> None:
     """Keep the record of an object for as long as the object lives."""
     number = id(owner)
     try:
@@ -81,7 +86,7 @@ def _keep(owner: Any, record: dict[Fact[Any], Any]) -> None:
     _records[number] = (reference, record)
 
 
-def remembered(owner: Any) -> dict[str, Any]:
+def remembered(owner: object) -> dict[str, Any]:
     """Return what is remembered of an object, by the names of the facts."""
     return {fact.name: value for fact, value in _record_of(owner).items()}
 

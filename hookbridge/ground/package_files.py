@@ -24,7 +24,10 @@ def packaged(package: str, *names: str) -> Any:
 def of_wheel(package: str, name: str, *, in_checkout: str) -> Any:
     """Return a file or folder that `setup.py` copies into a package of a wheel.
 
-    A checkout has it elsewhere, at `in_checkout`.
+    Args:
+      package: the package that has it in a wheel.
+      name: its name there.
+      in_checkout: where a checkout has it, from the root of the repository.
     """
     entry = packaged(package, name)
     is_there = entry.is_file() or entry.is_dir()

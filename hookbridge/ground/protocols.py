@@ -56,6 +56,69 @@ class Graph(Protocol):
     def version(self) -> int: ...
 
 
+class Operation(Protocol):
+    """An operation of a graph: `tf.Operation`."""
+
+    name: str
+    type: str
+    graph: Any
+    inputs: Any
+    outputs: list[Any]
+    control_inputs: list[Any]
+    device: str
+    node_def: Any
+    op_def: Any
+
+    def get_attr(self, name: str) -> Any: ...
+
+
+class Tensor(Protocol):
+    """A tensor of a graph: `tf.Tensor`, without its arithmetic."""
+
+    name: str
+    op: Any
+    graph: Any
+    dtype: Any
+    shape: Any
+    value_index: int
+
+    def consumers(self) -> list[Any]: ...
+
+
+class Variable(Protocol):
+    """A variable of TensorFlow, in a graph or eager: `tf.Variable`."""
+
+    name: str
+    op: Any
+    graph: Any
+    device: str
+    dtype: Any
+    shape: Any
+    initializer: Any
+
+    def value(self) -> Any: ...
+
+    def read_value(self) -> Any: ...
+
+    def numpy(self) -> Any: ...
+
+    def assign(self, value: Any) -> Any: ...
+
+
+class Optimizer(Protocol):
+    """An optimizer of TensorFlow 1, or of any Keras."""
+
+    def apply_gradients(self, grads_and_vars: Any) -> Any: ...
+
+
+class Saver(Protocol):
+    """Saves and restores variables of a session: `tf.compat.v1.train.Saver`."""
+
+    def save(self, sess: Any, save_path: Any, global_step: Any = None) -> Any: ...
+
+    def restore(self, sess: Any, save_path: Any) -> None: ...
+
+
 class Coordinator(Protocol):
     """Ends the threads of a session: `tf.train.Coordinator`."""
 
@@ -64,7 +127,7 @@ class Coordinator(Protocol):
 
     def should_stop(self) -> bool: ...
 
-    def request_stop(self, ex: Any = None) -> None: ...
+    def request_stop(self, ex: object = None) -> None: ...
 
     def wait_for_stop(self, timeout: float | None = None) -> bool: ...
 
@@ -96,7 +159,7 @@ class Session(Protocol):
 
 
 class RunContext(Protocol):
-    """What a hook is told of the run that it may add to: a `SessionRunContext`."""
+    """What a hook gets of the run that it may add to: a `SessionRunContext`."""
 
     @property
     def original_args(self) -> Any: ...
@@ -189,4 +252,4 @@ class Callback(Protocol):
 
     def set_params(self, params: Any) -> None: ...
 
-    def set_model(self, model: Any) -> None: ...
+    def set_model(self, model: KerasModel) -> None: ...

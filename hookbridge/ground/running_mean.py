@@ -29,7 +29,12 @@ class RunningMean:
         self._count = count
 
     def update(self, value: object, weight: Any) -> Any:
-        """Add a value and return the mean so far."""
+        """Add a value and return the mean so far.
+
+        Args:
+          value: a number or an array.
+          weight: how much it counts, such as the number of its examples.
+        """
         self._total = self._total + value * weight
         self._count = self._count + weight
         return self._total / self._count if self._count else 0.0

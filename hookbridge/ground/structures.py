@@ -80,7 +80,7 @@ def copy_structure(fetches: Any) -> Any:
     return fetches
 
 
-def _is_namedtuple(fetches: Any) -> bool:
+def _is_namedtuple(fetches: object) -> bool:
     return isinstance(fetches, tuple) and hasattr(fetches, "_fields")
 
 
@@ -113,17 +113,21 @@ class RecentlyUsed:
             self.add(key, *entry)
         return entry[0]
 
-    def add(self, key: Any, value: object, keep: Any = None) -> None:
+    def add(self, key: object, value: object, keep: object = None) -> None:
         """Remember a value; `keep` are objects whose ids are in the key."""
         if len(self._new) >= MOST and key not in self._new:
             self._old, self._new = self._new, {}
         self._new[key] = value, keep
 
 
-def dense_parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """`(name, tensor)` of each dense tensor of a sparse or ragged one, or of its spec.
+def dense_parts(name: str, value: object) -> Iterator[tuple[str, Any]]:
+    """Yield `(name, tensor)` of each dense tensor of a sparse or ragged one.
 
     With several ragged axes the splits of the outermost one come first.
+
+    Args:
+      name: the name before the slash of each part's name.
+      value: the tensor, or its spec, whose parts are specs too.
     """
     parts = tf.nest.flatten(value, expand_composites=True)
     names = ["indices", "values", "shape"]

@@ -65,8 +65,8 @@ class ClusterConfig:
             return cls.from_environment()
         if not isinstance(config, cls):
             raise errors.InvalidArgumentError(
-                f"Received `config={shown(config)}`; expected a "
-                "`hookbridge.jobs.loops.ClusterConfig`, or None for `TF_CONFIG`."
+                f"Received `config={shown(config)}`; expected an "
+                "`hb.loops.ClusterConfig`, or None for `TF_CONFIG`."
             )
         return config
 

@@ -23,7 +23,7 @@ BRIDGE = "hookbridge"
 WAITING = "TensorFlow"
 
 
-def profile(guests: Any) -> Profile:
+def profile(guests: object) -> Profile:
     """Count the calls and the time of guests, from now on until `stop`.
 
         with hb.profile(guests) as profile:
@@ -59,7 +59,7 @@ class Profile:
       timings: the numbers.
     """
 
-    def __init__(self, guests: Any) -> None:
+    def __init__(self, guests: object) -> None:
         self.timings: Timings = Timings()
         self._guests: list[Guest] = []
         self._covered: list[InstanceMethods] = []
@@ -93,7 +93,7 @@ class Profile:
         self._covered.append(covered)
         return covered
 
-    def _note_followed(self, other: Any) -> bool:
+    def _note_followed(self, other: object) -> bool:
         """Return whether an object is already followed; adds it if not."""
         is_followed = any(other is followed for followed in self._followed)
         if not is_followed:
@@ -178,14 +178,14 @@ class Profile:
     def __str__(self) -> str:
         return as_table(self.timings.as_dict())
 
-    def to_json(self, path: Any = None) -> str:
+    def to_json(self, path: object = None) -> str:
         """Return the table as JSON; written to a file too if `path` is given."""
         text = json.dumps(self.timings.as_dict(), indent=1)
         if path is not None:
             _write(path, text)
         return text
 
-    def to_chrome_trace(self, path: Any) -> None:
+    def to_chrome_trace(self, path: object) -> None:
         """Write each call for `chrome://tracing` and Perfetto."""
         _write(path, json.dumps(self.timings.as_chrome_trace()))
 

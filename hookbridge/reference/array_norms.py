@@ -7,18 +7,18 @@ from typing import Any
 import numpy as np
 
 
-def wide(value: Any) -> Any:
+def wide(value: object) -> Any:
     """Return an array of numbers as float64, or as complex128 if it is complex."""
     array = np.asarray(value)
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
-def norm(value: Any) -> float:
+def norm(value: object) -> float:
     """Return the square root of the sum of squares, in float64."""
     return float(np.linalg.norm(wide(value).ravel()))
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return an array of a type that NumPy itself has; texts become bytes."""
     array = np.asarray(value)
     if array.dtype == object:
@@ -27,7 +27,7 @@ def plain(value: Any) -> Any:
     return array.astype(np.float32) if array.dtype.kind == "V" else array
 
 
-def norm_of_change(after: Any, before: Any) -> float:
+def norm_of_change(after: object, before: object) -> float:
     """Return the norm of what an array has changed by."""
     with np.errstate(invalid="ignore"):  # infinite less infinite is NaN
         return norm(wide(after) - wide(before))

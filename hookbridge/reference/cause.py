@@ -61,7 +61,7 @@ def ranked(causes: Iterable[Cause]) -> list[Cause]:
     return sorted(best_of_kind, key=order)
 
 
-def explained(difference: Any, residual: Any) -> float:
+def explained(difference: object, residual: object) -> float:
     """Return the part of a difference that is not in the residual, from 0 to 1."""
     size = norm(difference)
     if not size or not math.isfinite(size):

@@ -179,7 +179,7 @@ def _dot(a: Any, b: Any) -> float:
     return float(np.vdot(a, b).real)
 
 
-def _share(difference: Any, weight: Any) -> float:
+def _share(difference: object, weight: object) -> float:
     """Return how much of a weight is in a difference, by least squares."""
     size = _dot(weight, weight)
     return _dot(weight, difference) / size if size else 0.0

@@ -63,7 +63,7 @@ class UpdateRules:
         difference = self._scaled(self.updates.port.moves - self.predicted)
         return float(np.sqrt((difference**2).mean())) if difference.size else 0.0
 
-    def _scaled(self, moves: Any) -> Any:
+    def _scaled(self, moves: object) -> Any:
         return (moves / self.updates.sizes)[:, self.updates.clear]
 
 
@@ -138,7 +138,9 @@ def _settings(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
     """Another number, or another switch, of the same optimizer."""
     several = rules.updates.steps > 1
 
-    def fitted(name: str, field: str, values: Any, *, of_log: bool) -> Iterator[Cause]:
+    def fitted(
+        name: str, field: str, values: object, *, of_log: bool
+    ) -> Iterator[Cause]:
         def make(value: float) -> Rule:
             number = math.exp(value) if of_log else value
             setting: Any = {field: 1 - number if field.startswith("beta") else number}
@@ -316,7 +318,7 @@ def _of_each_variable(left: Any, amount: Any, rules: UpdateRules) -> Any:
     return np.array(amounts)
 
 
-def _part(rules: UpdateRules, residual: Any) -> float:
+def _part(rules: UpdateRules, residual: object) -> float:
     """Return what a residual leaves of the difference to the reference's rule."""
     updates = rules.updates
     scaled = [

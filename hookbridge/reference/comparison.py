@@ -111,8 +111,8 @@ class Comparison:
 
 
 def compare(
-    reference: Any,
-    port: Any,
+    reference: object,
+    port: object,
     *,
     names: Mapping[str, str] | None = None,
     tolerance: float | None = None,

@@ -14,13 +14,14 @@ from hookbridge.adapters.fit_loop.batches import BATCH
 from hookbridge.adapters.keras_model import optimizers, structure
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.ground import collected, compat
+from hookbridge.ground.protocols import Graph, RunContext
 
 v1 = tf.compat.v1
 
 _MOVING = re.compile(r"(^|/)moving_\w+$")
 
 
-def is_of_fit(graph: Any) -> bool:
+def is_of_fit(graph: Graph) -> bool:
     """Return whether hooks begin in a `fit`, also in one in a v1 graph."""
     loops = ("graph_fit_arrays", "graph_fit_generator")
     return isinstance(graph, LiveGraph) or compat.running_locals(*loops) is not None
@@ -98,7 +99,7 @@ class FitStep:
         mode = compat.private("eager_mode") if self._is_eager else None
         return mode() if mode else contextlib.nullcontext()
 
-    def fetches(self, run_context: Any) -> dict[str, Any]:
+    def fetches(self, run_context: RunContext) -> dict[str, Any]:
         """Return the fetches of each step."""
         fed = run_context.original_args.feed_dict or {}
         if not fed:
@@ -111,7 +112,7 @@ class FitStep:
         """None: the step is not in a graph that can be copied."""
         return {}
 
-    def random_ops(self, fetches: Any) -> list[str]:
+    def random_ops(self, fetches: object) -> list[str]:
         """None are known: the step is not in this graph."""
         return []
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from hookbridge.adapters.session_graph import graph_ops
 from hookbridge.ground import collected
+from hookbridge.ground.protocols import Operation, Tensor
 
 # A gradient as one tensor, or one of rows as their values and their indices.
 Parts = list[Any]
@@ -19,7 +20,7 @@ _CHANGES = re.compile(r"(Resource)?Scatter(Add|Sub)$|Assign(Sub|Add)?(VariableOp
 _MAKES_WHOLE = ("UnsortedSegmentSum", "ScatterNd")
 
 
-def is_of_gradients(op: Any) -> bool:
+def is_of_gradients(op: Operation) -> bool:
     """Return whether an op is in a scope of what computes gradients."""
     return _GRADIENTS.search(op.name) is not None
 
@@ -49,7 +50,7 @@ def computed(
     return gradients
 
 
-def _gradient_of_apply(op: Any) -> tuple[str, Parts]:
+def _gradient_of_apply(op: Operation) -> tuple[str, Parts]:
     arguments = {
         argument.name: tensor
         for argument, tensor in zip(op.op_def.input_arg, op.inputs, strict=False)
@@ -74,7 +75,7 @@ def _gradient_of_change(change: Any) -> Parts:
     return [] if values is None else [values, *indices]
 
 
-def _rows_before_adding(op: Any) -> Parts:
+def _rows_before_adding(op: Operation) -> Parts:
     """Return the rows before an optimizer adds up those that occur twice."""
     todo, visited = [op], set()
     while todo:
@@ -89,12 +90,12 @@ def _rows_before_adding(op: Any) -> Parts:
     return []
 
 
-def _is_whole_of_rows(op: Any) -> bool:
+def _is_whole_of_rows(op: Operation) -> bool:
     """Return whether an op adds the rows of a gradient up to a whole one."""
     return op.type in _MAKES_WHOLE and any(is_of_gradients(t.op) for t in op.inputs)
 
 
-def _gradient_behind(tensor: Any, default: Any) -> Any:
+def _gradient_behind(tensor: Tensor, default: object) -> Any:
     """Return the gradient behind one that was clipped, decayed or scaled; or `default`.
 
     All of them keep the shape, so the way back goes through inputs of the same shape.

@@ -12,10 +12,11 @@ from typing import Any
 
 from hookbridge.adapters.session_graph import graph_ops, session_variables, step_movers
 from hookbridge.ground import collected
+from hookbridge.ground.protocols import Graph, Variable
 from hookbridge.reference.graph_gradients import is_of_gradients
 
 
-def moved(graph: Any, ops: Collection[Any], known: Iterable[Any]) -> list[Any]:
+def moved(graph: Graph, ops: Collection[Any], known: Iterable[Any]) -> list[Any]:
     """Return the variables with real numbers that ops write, without `known` and slots.
 
     An optimizer's slots are what its update ops take, or what a gradient moves.
@@ -36,7 +37,7 @@ def moved(graph: Any, ops: Collection[Any], known: Iterable[Any]) -> list[Any]:
     ]
 
 
-def _is_moved(graph: Any, ops: Collection[Any], variable: Any) -> bool:
+def _is_moved(graph: Graph, ops: Collection[Any], variable: Variable) -> bool:
     """Return whether ops write a variable, but nothing that a gradient computed."""
     handle = collected.handle_op(variable)
     writers = [

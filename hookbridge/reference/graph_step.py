@@ -20,6 +20,7 @@ from hookbridge.adapters.session_graph import (
 )
 from hookbridge.adapters.session_graph import steps as graph_steps
 from hookbridge.ground import collected
+from hookbridge.ground.protocols import Graph, Operation, RunContext, Tensor
 from hookbridge.reference import graph_gradients, graph_states
 from hookbridge.reference.graph_variations import GraphCopy, recorded_variations
 from hookbridge.reference.measures import finite
@@ -82,7 +83,7 @@ class GraphStep:
             CHANGES_GRADIENTS: any(map(_changes_gradients, self._fetches.values())),
         }
 
-    def fetches(self, run_context: Any) -> dict[str, Any] | None:
+    def fetches(self, run_context: RunContext) -> dict[str, Any] | None:
         """Return the fetches beside those of a run.
 
         None if the run is not a training step.
@@ -239,7 +240,7 @@ def _needed(ops: Iterable[Any], fed: Collection[str]) -> frozenset[Any]:
     return frozenset(visited)
 
 
-def _trained_loss(graph: Any, ops: Any) -> Any:
+def _trained_loss(graph: Graph, ops: Any) -> Any:
     """Return the only number whose gradients a step computes, or None.
 
     `tf.gradients` begins with ones, and names what it makes of them by the loss.
@@ -257,7 +258,7 @@ def _trained_loss(graph: Any, ops: Any) -> Any:
     return losses[0] if len(losses) == 1 else None
 
 
-def _numbers(op: Any, gradient: Any) -> list[Any]:
+def _numbers(op: Operation, gradient: Any) -> list[Any]:
     """Return the outputs of an op that can be the loss of a gradient's op.
 
     A loop has its counter among them, and a function what its gradient takes.
@@ -270,7 +271,7 @@ def _numbers(op: Any, gradient: Any) -> list[Any]:
     return [t for t in real if t.shape.rank == 0] or real
 
 
-def _is_computed(tensor: Any, ops: Any) -> bool:
+def _is_computed(tensor: Tensor, ops: Any) -> bool:
     """Return whether a step can fetch a tensor without a change of what it does."""
     more = graph_ops.ancestors([tensor.op]) - ops
     reads = ("ReadVariableOp", "VarHandleOp", "VariableV2")

@@ -18,6 +18,7 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge.adapters.session_graph import graph_ops
+from hookbridge.ground.protocols import Graph, Operation
 from hookbridge.reference.array_norms import norm
 from hookbridge.reference.mistakes_in_nodes import node_variations
 from hookbridge.reference.mistakes_in_values import value_variations
@@ -43,7 +44,7 @@ class GraphCopy:
 
     def __init__(
         self,
-        graph: Any,
+        graph: Graph,
         fetches: Mapping[str, Any],
         batch: Mapping[str, Any],
         weights: Mapping[str, Any],
@@ -106,7 +107,7 @@ class OpenedCopy:
       fed: the placeholders of what is fed, by the names in the training's graph.
     """
 
-    def __init__(self, copy: GraphCopy, graph: Any, fed: Mapping[str, Any]) -> None:
+    def __init__(self, copy: GraphCopy, graph: Graph, fed: Mapping[str, Any]) -> None:
         self._copy, self._graph, self._fed = copy, graph, fed
         # The graph runs a few times only: nothing is gained by optimizing it.
         config = v1.ConfigProto(device_count={"GPU": 0})
@@ -191,7 +192,7 @@ def _ancestors(ends: list[Any], fed: set[str]) -> set[Any]:
     return visited
 
 
-def _is_read(op: Any) -> bool:
+def _is_read(op: Operation) -> bool:
     return (
         op.type in _READS and len(op.inputs) == 1 and op.inputs[0].op.type in _VARIABLES
     )
@@ -206,7 +207,7 @@ def _reads(ops: list[Any], weights: Mapping[str, Any]) -> Iterator[tuple[str, st
                 yield op.name, name
 
 
-def _placeholder(name: str, value: Any) -> Any:
+def _placeholder(name: str, value: object) -> Any:
     array = np.asarray(value)
     shape = [None, *array.shape[1:]] if array.ndim else []
     return v1.placeholder(array.dtype, shape, name=f"fed/{name.partition(':')[0]}")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from hookbridge import errors
 from hookbridge.ground import patching
+from hookbridge.ground.protocols import KerasModel
 
 _LOSS = "loss"  # the metric in which Keras keeps the mean of an epoch's losses
 
@@ -26,7 +27,7 @@ class KerasStep(NamedTuple):
 Write = Callable[[KerasStep], None]
 
 
-def is_model(value: Any) -> bool:
+def is_model(value: object) -> bool:
     """Return whether it is a model of Keras 3 on a backend other than TensorFlow."""
     keras = sys.modules.get("keras")
     if keras is None or str(getattr(keras, "__version__", "2")).startswith("2"):
@@ -34,19 +35,19 @@ def is_model(value: Any) -> bool:
     return isinstance(value, keras.Model) and keras.backend.backend() != "tensorflow"
 
 
-def arrays_of(model: Any) -> dict[str, Any]:
+def arrays_of(model: KerasModel) -> dict[str, Any]:
     """Return the weights and moving averages of a model: `{path: array}`."""
     return {v.path: _array(v.value) for v in _weights(model)}
 
 
-def assign(model: Any, arrays: Mapping[str, Any]) -> None:
+def assign(model: KerasModel, arrays: Mapping[str, Any]) -> None:
     """Give a model the values of arrays that have the names of `arrays_of`."""
     for variable in _weights(model):
         if variable.path in arrays:
             variable.assign(arrays[variable.path])
 
 
-def settings_of(model: Any) -> dict[str, Any]:
+def settings_of(model: KerasModel) -> dict[str, Any]:
     """Return the class and the numbers of a model's optimizer."""
     if model.optimizer is None:
         return {}
@@ -74,7 +75,7 @@ def callback(model: Any, write: Write) -> Any:
             self._patch = patching.InstanceMethods(model, {"train_function": step})
             self._patch.install()
 
-        def on_train_end(self, logs: Any = None) -> None:
+        def on_train_end(self, logs: object = None) -> None:
             self.end()
 
         def end(self) -> None:
@@ -85,7 +86,7 @@ def callback(model: Any, write: Write) -> Any:
     return StepRecorder()
 
 
-def _check(model: Any, recorded: Any) -> None:
+def _check(model: KerasModel, recorded: Any) -> None:
     """Raise where a `fit` cannot be recorded."""
     import keras
 
@@ -155,7 +156,7 @@ def _step_of_jax(model: Any, plain: Any, write: Write) -> Any:
     return step
 
 
-def _step_of_torch(model: Any, plain: Any, write: Write) -> Any:
+def _step_of_torch(model: KerasModel, plain: Any, write: Write) -> Any:
     """Keras's step on PyTorch, which leaves the gradients with the weights."""
 
     def step(data: Any) -> Any:
@@ -177,19 +178,19 @@ def _step_of_torch(model: Any, plain: Any, write: Write) -> Any:
     return step
 
 
-def _losses(model: Any) -> tuple[float, float]:
+def _losses(model: KerasModel) -> tuple[float, float]:
     """Return the sum of the losses of an epoch up to now, and of how many examples."""
     (metric,) = (m for m in model.metrics if m.name == _LOSS)
     total, count = (float(_array(v.value)) for v in metric.variables)
     return total, count
 
 
-def _weights(model: Any) -> list[Any]:
+def _weights(model: KerasModel) -> list[Any]:
     """Return the variables of a model without seeds, each once."""
     return list({id(v): v for v in model.weights}.values())
 
 
-def _batch(data: Any) -> Iterator[tuple[str, Any]]:
+def _batch(data: object) -> Iterator[tuple[str, Any]]:
     """Yield the parts of a batch, by the names that they have in other recordings."""
     import keras
 
@@ -198,7 +199,7 @@ def _batch(data: Any) -> Iterator[tuple[str, Any]]:
         yield from _parts(name, value)
 
 
-def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+def _parts(name: str, value: object) -> Iterator[tuple[str, Any]]:
     """Yield the arrays in a dict or a list of them."""
     if isinstance(value, Mapping):
         for key, part in value.items():
@@ -210,7 +211,7 @@ def _parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield name, _array(value)
 
 
-def _array(value: Any) -> Any:
+def _array(value: object) -> Any:
     import keras
 
     return keras.ops.convert_to_numpy(value)

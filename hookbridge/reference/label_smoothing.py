@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from hookbridge.ground.protocols import Operation
 from hookbridge.reference.variation import Edit, Variation
 
 _PARTS = (0.05, 0.1, 0.2)
@@ -33,7 +34,7 @@ def smoothing_variations(copy: Any) -> Iterator[Variation]:
         yield Variation("label smoothing", text, edit, values=values)
 
 
-def _smoothed(op: Any, classes: int) -> Edit:
+def _smoothed(op: Operation, classes: int) -> Edit:
     """Put ops before the labels that mix them with equal ones."""
 
     def edit(definition: Any) -> None:

@@ -82,7 +82,7 @@ def apart(a: Any, b: Any) -> float:
         return norm(np.where(same, 0.0, a - b))
 
 
-def distance(a: Any, b: Any, floor: float = 0.0) -> float:
+def distance(a: object, b: object, floor: float = 0.0) -> float:
     """Return how far one array is from another, as a part of the first one's norm."""
     far = apart(a, b)
     if far in (0.0, math.inf):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from hookbridge.ground.protocols import Operation
 from hookbridge.reference.label_smoothing import smoothing_variations
 from hookbridge.reference.variation import Edit, Variation
 
@@ -26,7 +27,7 @@ _FUSED = tuple(
 )
 
 
-def node_variations(copy: Any) -> Iterator[Variation]:
+def node_variations(copy: object) -> Iterator[Variation]:
     """All variations of a `GraphCopy` that need other nodes or constants."""
     for family in (_slopes, _epsilons, _paddings, _moving_averages):
         yield from family(copy)
@@ -96,7 +97,7 @@ def _numbers(
             )
 
 
-def _is_epsilon(op: Any) -> bool:
+def _is_epsilon(op: Operation) -> bool:
     """Return whether a constant is added to what a root is taken of."""
     if op.type != "Const" or op.outputs[0].shape.rank != 0:
         return False
@@ -110,7 +111,7 @@ def _is_epsilon(op: Any) -> bool:
     )
 
 
-def _paddings(copy: Any) -> Iterator[Variation]:
+def _paddings(copy: object) -> Iterator[Variation]:
     """Yield a convolution of stride 2 that is padded by as much at both ends."""
     groups = _strided_convolutions(copy)
     every = set(itertools.chain(*groups.values()))
@@ -162,7 +163,7 @@ def _symmetric(names: frozenset[str], copy: Any) -> Edit:
     return edit
 
 
-def _kernel_of(op: Any) -> tuple[int, int] | None:
+def _kernel_of(op: Operation) -> tuple[int, int] | None:
     """Return the height and width of a convolution's kernel, of a gradient too."""
     shape: Any = op.inputs[1].shape.as_list()
     if op.type == "Conv2DBackpropFilter":
@@ -287,5 +288,5 @@ def _stop_gradients(definition: Any, names: set[str]) -> None:
                 node.attr.pop(key, None)
 
 
-def _constant(op: Any) -> float:
+def _constant(op: Operation) -> float:
     return float(tf.make_ndarray(op.get_attr("value")).flat[0])

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from hookbridge.ground.protocols import Operation
 from hookbridge.reference.graph_gradients import is_of_gradients
 from hookbridge.reference.variation import Variation
 
@@ -23,13 +24,13 @@ _BEFORE_A_SPLIT = (
 )
 
 
-def value_variations(copy: Any) -> Iterator[Variation]:
+def value_variations(copy: object) -> Iterator[Variation]:
     """All variations of a `GraphCopy` that need no other nodes."""
     for family in (_flattened, _gates, _transposed, _lengths, _untied):
         yield from family(copy)
 
 
-def _flattened(copy: Any) -> Iterator[Variation]:
+def _flattened(copy: object) -> Iterator[Variation]:
     """Yield pictures that are flattened with channels first, all of them or each."""
     variations = list(_each_flattened(copy))
     weights = {name: value for v in variations for name, value in v.weights.items()}
@@ -66,7 +67,7 @@ def _each_flattened(copy: Any) -> Iterator[Variation]:
             yield Variation("flatten", text, weights=weights)
 
 
-def _matrices_after(copy: Any, op: Any, size: int) -> Iterator[str]:
+def _matrices_after(copy: Any, op: Operation, size: int) -> Iterator[str]:
     """Yield the weights that a flattened picture is multiplied by."""
     products = _products_after(op)
     for read, name in copy.reads.items():
@@ -76,7 +77,7 @@ def _matrices_after(copy: Any, op: Any, size: int) -> Iterator[str]:
             yield name
 
 
-def _products_after(op: Any) -> list[Any]:
+def _products_after(op: Operation) -> list[Any]:
     """Return the matrix products that an op's output goes into, through simple ops."""
     todo, products = [op], []
     for _ in range(20):
@@ -90,7 +91,7 @@ def _products_after(op: Any) -> list[Any]:
     return products
 
 
-def _gates(copy: Any) -> Iterator[Variation]:
+def _gates(copy: object) -> Iterator[Variation]:
     """Yield gates of recurrent cells in another order, or another forget bias."""
     for count in (4, 3, 2):
         cells = list(_cells(copy, count))
@@ -167,7 +168,7 @@ def _split_weights(copy: Any, count: int) -> set[str]:
     return used
 
 
-def _splits(op: Any, count: int) -> bool:
+def _splits(op: Operation, count: int) -> bool:
     """Return whether an op splits a tensor into so many, or is an LSTM by itself."""
     if op.type.startswith("BlockLSTM") or op.type == "LSTMBlockCell":
         return count == 4

@@ -121,7 +121,7 @@ class PortRecording:
         self,
         writer: Writer,
         shapes: Mapping[str, tuple[int, ...]],
-        model: Any = None,
+        model: object = None,
     ) -> None:
         self._writer = writer
         self._model = model
@@ -151,11 +151,11 @@ class PortRecording:
     def step(
         self,
         *,
-        loss: Any,
+        loss: object,
         weights: Mapping[str, Any],
         gradients: Mapping[str, Any] | None = None,
         batch: Mapping[str, Any] | None = None,
-        learning_rate: Any = None,
+        learning_rate: object = None,
         metrics: Mapping[str, Any] | None = None,
     ) -> None:
         """Write one step. What is left out is not compared.

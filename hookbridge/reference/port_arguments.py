@@ -31,7 +31,7 @@ def mean(name: str, value: Any) -> float:
         ) from e
 
 
-def settings_of(optimizer: Any) -> list[dict[str, Any]]:
+def settings_of(optimizer: object) -> list[dict[str, Any]]:
     """Return the optimizer as `recording.json` has it."""
     settings = string_mapping("optimizer", optimizer)
     for name, value in settings.items():
@@ -57,7 +57,7 @@ def arrays_from(name: str, value: Any) -> dict[str, Any]:
     return arrays
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     """Return whether JSON can hold a setting."""
     if isinstance(value, Mapping):
         value = [*value, *value.values()]

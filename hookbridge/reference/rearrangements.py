@@ -50,7 +50,7 @@ def _of_one_shape(a: Any, b: Any) -> Iterator[Rearranged]:
         yield from _in_order(a, b, -1, "columns")
 
 
-def _blocks(a: Any, b: Any, count: int) -> Iterator[Rearranged]:
+def _blocks(a: object, b: object, count: int) -> Iterator[Rearranged]:
     """Yield blocks of columns in another order, or one of them off by a constant."""
     blocks, port_blocks = np.split(a, count, -1), np.split(b, count, -1)
     for order in itertools.permutations(range(count)):

@@ -21,6 +21,7 @@ from hookbridge.ground.arguments import (
     optional_count,
     path,
 )
+from hookbridge.ground.protocols import RunContext, RunValues, Session
 from hookbridge.reference.fit_step import FitStep, is_of_fit
 from hookbridge.reference.graph_step import GraphStep
 from hookbridge.reference.recording_writer import Writer, new_folder
@@ -32,7 +33,7 @@ _FOLLOWED = ("weight", "state", "counter")
 
 
 def recorder(
-    directory: Any,
+    directory: object,
     *,
     steps: int = 20,
     weights_every: int | None = None,
@@ -126,7 +127,7 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._writer, self._is_closed = None, False
         self._source = FitStep(graph) if is_of_fit(graph) else GraphStep(graph)
 
-    def before_run(self, run_context: Any) -> Any:
+    def before_run(self, run_context: RunContext) -> Any:
         """Ask for the tensors of a step."""
         source = self._source
         if source is None or (self.is_done and not source.fetches_on):
@@ -138,7 +139,7 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             self._begin(run_context.session)
         return v1.train.SessionRunArgs(self._fetches)
 
-    def _begin(self, session: Any) -> None:
+    def _begin(self, session: Session) -> None:
         """Write the variables before the first step."""
         variables = list(self._source.variables())
         values = _values(session, {name: variable for name, _, variable in variables})
@@ -155,7 +156,7 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         self._writer.begin(values, kinds)
         _save_checkpoint(os.path.join(self._directory, "checkpoint"), values)
 
-    def after_run(self, run_context: Any, run_values: Any) -> None:
+    def after_run(self, run_context: RunContext, run_values: RunValues) -> None:
         """Write the step, with the variables after it."""
         results, self._fetches = run_values.results, None
         writer = self._writer
@@ -186,7 +187,7 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             writer.note(**self._source.variations(self._directory))
         writer.close()
 
-    def end(self, session: Any) -> None:
+    def end(self, session: Session) -> None:
         """End the recording of a training that had fewer steps, or none."""
         if self._writer is not None:
             self._close(self._writer)
@@ -200,7 +201,7 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             )
 
 
-def _values(session: Any, variables: Mapping[str, Any]) -> dict[str, Any]:
+def _values(session: Session, variables: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of the variables that have one in a plain session."""
     try:
         values: dict[str, Any] = session.run(dict(variables))

@@ -82,7 +82,7 @@ class Recording:
       errors.InvalidArgumentError: the folder has no recording, or one that is damaged.
     """
 
-    def __init__(self, directory: Any) -> None:
+    def __init__(self, directory: object) -> None:
         folder = Path(path("directory", directory, "a folder"))
         self.folder: Path = folder
         try:
@@ -155,14 +155,14 @@ def _part(arrays: Mapping[str, Any], part: str) -> dict[str, Any]:
     return {n.removeprefix(prefix): v for n, v in named if n.startswith(prefix)}
 
 
-def as_number(value: Any) -> float | None:
+def as_number(value: object) -> float | None:
     """Return a number of a JSON file; None for what is none."""
     if isinstance(value, str):
         return NUMBERS.get(value)
     return float(value) if isinstance(value, (int, float)) else None
 
 
-def _number(value: Any) -> float:
+def _number(value: object) -> float:
     """Return a number of a step.
 
     Old recordings have null for all that is not finite.

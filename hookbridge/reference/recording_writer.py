@@ -46,7 +46,7 @@ class Writer:
 
     def __init__(
         self,
-        directory: Any,
+        directory: object,
         facts: Mapping[str, Any],
         *,
         every: int | None,
@@ -180,7 +180,7 @@ def _named(part: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{part}/{name}": value for name, value in arrays.items()}
 
 
-def _for_json(value: Any) -> Any:
+def _for_json(value: object) -> Any:
     """Return a value for JSON, which has texts for numbers that are not finite."""
     if isinstance(value, Mapping):
         return {str(key): _for_json(member) for key, member in value.items()}

@@ -15,7 +15,7 @@ from hookbridge.reference.recording_files import Recording
 from hookbridge.reference.variable_matching import Matching, match
 
 
-def replay(directory: Any) -> Replay:
+def replay(directory: object) -> Replay:
     """Read a recording, to train a port on the same data from the same weights.
 
     NumPy is enough: TensorFlow is imported by `restore` and `dataset` alone.

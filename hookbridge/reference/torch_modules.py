@@ -24,12 +24,12 @@ class _Tensor(NamedTuple):
     axes: tuple[int, ...]
 
 
-def is_model(value: Any) -> bool:
+def is_model(value: object) -> bool:
     """Return whether it is a `torch.nn.Module`."""
     return hasattr(value, "named_modules") and hasattr(value, "named_parameters")
 
 
-def arrays_of(module: Any) -> dict[str, Any]:
+def arrays_of(module: object) -> dict[str, Any]:
     """Return the weights and moving averages of a module: `{name: array}`.
 
     A kernel has the output last, as in TensorFlow. The names are those of modules with
@@ -51,7 +51,7 @@ def assign(module: Any, arrays: Mapping[str, Any]) -> None:
 class Gradients:
     """The gradients of a module as `backward` makes them, before they are clipped."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: object) -> None:
         self._found: dict[str, Any] = {}
         self._hooks: list[Any] = [
             part.tensor.register_post_accumulate_grad_hook(self._noting(part))
@@ -96,7 +96,7 @@ def _tensors(module: Any) -> Iterator[_Tensor]:
                 yield _Tensor(full, tensor, _axes(part, name, tensor.ndim))
 
 
-def _name(module: Any, name: str) -> str:
+def _name(module: object, name: str) -> str:
     """Return the name in TensorFlow."""
     if hasattr(module, "eps"):  # a normalization
         return _NORMALIZATIONS.get(name, _NAMES.get(name, name))
@@ -106,7 +106,7 @@ def _name(module: Any, name: str) -> str:
     return name
 
 
-def _axes(module: Any, name: str, rank: int) -> tuple[int, ...]:
+def _axes(module: object, name: str, rank: int) -> tuple[int, ...]:
     """Return the order of axes that TensorFlow has."""
     plain = tuple(range(rank))
     kinds = [c.__name__ for c in type(module).__mro__]

@@ -195,5 +195,5 @@ def declared(settings: Mapping[str, Any], slots: Mapping[str, Any]) -> list[Rule
     return []
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hookbridge import errors
 from hookbridge.ground.arguments import shown, string_mapping
@@ -80,11 +80,12 @@ def match(
                 f"Received `names` with `{choice}` for several recorded names; "
                 "expected a different variable of the port for each."
             )
-    for of_ours, of_theirs in _RULES:
-        left = _by_key(of_ours, _left(reference, pairs))
-        right = _by_key(of_theirs, _left(port, pairs.values()))
+    for reference_key, port_key in _RULES:
+        left = _by_key(reference_key, _left(reference, pairs))
+        right = _by_key(port_key, _left(port, pairs.values()))
         pairs.update({left[key]: right[key] for key in left if key in right})
-    for in_order in (True, False) if any_order else (True,):
+    orders = (True, False) if any_order else (True,)
+    for in_order in orders:
         of_reference, of_port = (
             _by_shape(reference, in_order),
             _by_shape(port, in_order),
@@ -138,7 +139,7 @@ def _left(names: Iterable[str], taken: Collection[str]) -> list[str]:
     return [name for name in names if name not in taken]
 
 
-def _check(name: Any, choices: Shapes, what: str) -> None:
+def _check(name: object, choices: Shapes, what: str) -> None:
     """Raise unless a name is one of the choices, which are of some kind."""
     if not isinstance(name, str):
         raise errors.InvalidArgumentError(

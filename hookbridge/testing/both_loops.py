@@ -157,7 +157,7 @@ def _in_session(guests: list[Any], x: Any, y: Any, epochs: int) -> Any:
     return int(steps), [float(value) for value in record.results()], weights
 
 
-def _in_fit(guests: list[Any], x: Any, y: Any, epochs: int) -> Any:
+def _in_fit(guests: list[Any], x: object, y: object, epochs: int) -> Any:
     """Step, losses and weights of a run in `fit` of `tf.keras`."""
     keras = tf.keras
     record = RecordingHook(EventLog(), fetches="loss:0")

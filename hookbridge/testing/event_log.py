@@ -57,7 +57,7 @@ class EventLog:
         number: int | None = None,
         *,
         logs: Logs = None,
-        results: Any = None,
+        results: object = None,
     ) -> None:
         """Append one event.
 

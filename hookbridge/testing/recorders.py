@@ -45,9 +45,9 @@ class RecordingHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         log: EventLog,
         name: str = "RecordingHook",
         *,
-        fetches: Any = None,
+        fetches: object = None,
         feed_dict: Mapping[Any, Any] | Callable[[], Mapping[Any, Any]] | None = None,
-        options: Any = None,
+        options: object = None,
         stop_after_runs: int | None = None,
     ) -> None:
         super().__init__()

@@ -46,6 +46,12 @@ def test_all_names_of_tf_estimator_are_there() -> None:
     )
 
 
+def test_a_misspelled_name_is_answered_with_the_nearest_one() -> None:
+    words = "`Estimatr`; .*; the nearest: `Estimator`"
+    with pytest.raises(AttributeError, match=words):
+        hb.estimator.Estimatr  # noqa: B018
+
+
 def test_v2_wins_and_v1_fills_in_and_hooks_are_tensorflow_s_own(
     subtests: pytest.Subtests,
 ) -> None:

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hookbridge.old_programs.names.changes import OF_FUNCTIONS
 from hookbridge.old_programs.names.removed_in_libraries import (
     removed_names,
     removed_part,
 )
-from hookbridge.old_programs.names.renamed_arguments import OF_FUNCTIONS
 
 DATA = Path(__file__).with_name("data")
 # "names" of `numpy`; "methods" of its types, "arguments" of its functions.

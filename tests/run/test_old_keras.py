@@ -106,7 +106,7 @@ def test_every_argument_that_is_lost_is_told(asked: dict[str, Any]) -> None:
     untold = {}
     for full, (_, _, lost) in asked.items():
         name = full.rpartition(".")[2]
-        known = keras_arguments.OF_CLASSES.get(name, {}).keys() | {"args", "kwargs"}
+        known = keras_arguments.of_class(name).keys() | {"args", "kwargs"}
         if left := set(lost) - known:
             untold[name] = sorted(left)
     assert set(untold) <= OF_NO_USE, untold

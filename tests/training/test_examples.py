@@ -21,7 +21,8 @@ def commands() -> dict[str, list[str]]:
     found = {}
     for section in PAGE.read_text().split("\n## ")[1:]:
         blocks = re.findall(r"```sh\n(.*?)```", section, flags=re.DOTALL)
-        lines = [line for block in blocks for line in block.splitlines()]
+        whole = (block.replace("\\\n", "") for block in blocks)
+        lines = [line for block in whole for line in block.splitlines()]
         if lines:
             found[section.partition("\n")[0]] = lines
     return found

@@ -15,17 +15,17 @@ _ENDS = (tf.errors.OutOfRangeError, tf.errors.CancelledError)
 
 
 def bucket(
-    tensors: Any,
-    which_bucket: Any,
-    batch_size: Any,
+    tensors: object,
+    which_bucket: object,
+    batch_size: object,
     num_buckets: int,
     num_threads: int = 1,
     capacity: int = 32,
     bucket_capacities: Sequence[int] | None = None,
-    shapes: Any = None,
+    shapes: object = None,
     dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False,
-    keep_input: Any = True,
+    keep_input: object = True,
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
@@ -74,9 +74,9 @@ def bucket(
 
 
 def bucket_by_sequence_length(
-    input_length: Any,
-    tensors: Any,
-    batch_size: Any,
+    input_length: object,
+    tensors: object,
+    batch_size: object,
     bucket_boundaries: Sequence[int],
     num_threads: int = 1,
     capacity: int = 32,
@@ -84,7 +84,7 @@ def bucket_by_sequence_length(
     shapes: Any = None,
     dynamic_pad: bool = False,
     allow_smaller_final_batch: bool = False,
-    keep_input: Any = True,
+    keep_input: object = True,
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
@@ -115,7 +115,7 @@ def bucket_by_sequence_length(
         return lengths, _as_given(tensors, batch)
 
 
-def _listed(name: str, value: Any, number: int) -> list[Any]:
+def _listed(name: str, value: object, number: int) -> list[Any]:
     """One value for each bucket."""
     values = list(value) if isinstance(value, list | tuple) else [value] * number
     if len(values) != number:
@@ -138,7 +138,9 @@ def _as_given(tensors: Any, batch: Any) -> Any:
     return dict(zip(sorted(tensors, key=str), values, strict=True))
 
 
-def _kept(keep: Any, which: Any, queues: Sequence[Any], elements: Sequence[Any]) -> Any:
+def _kept(
+    keep: object, which: object, queues: Sequence[Any], elements: Sequence[Any]
+) -> Any:
     """Return the op that puts an element into the queue of its bucket."""
 
     def enqueue() -> Any:
@@ -167,7 +169,7 @@ def _summarize(top: Any, queues: Sequence[Any], capacity: int) -> None:
     v1.summary.scalar(f"bucket/{top.name}/fraction_of_{capacity}_full", size / capacity)
 
 
-def _run(read: Any, enqueues: Sequence[Any], closed: Sequence[Any]) -> None:
+def _run(read: object, enqueues: Sequence[Any], closed: Sequence[Any]) -> None:
     """Add a queue runner, which ends when the queue that it reads is closed."""
     runner = v1.train.QueueRunner(
         read,

@@ -28,13 +28,13 @@ def of_keras2(name: str) -> Any:
 def stack_bidirectional_dynamic_rnn(
     cells_fw: Any,
     cells_bw: Any,
-    inputs: Any,
+    inputs: object,
     initial_states_fw: Any = None,
     initial_states_bw: Any = None,
-    dtype: Any = None,
-    sequence_length: Any = None,
+    dtype: object = None,
+    sequence_length: object = None,
     *,
-    scope: Any = None,
+    scope: object = None,
     **options: Any,
 ) -> Any:
     """`tf.contrib.rnn.stack_bidirectional_dynamic_rnn`."""

@@ -25,7 +25,7 @@ class ConvLSTMCell(RNNCell):  # type: ignore[misc]
         use_bias: bool = True,
         skip_connection: bool = False,
         forget_bias: float = 1.0,
-        initializers: Any = None,
+        initializers: object = None,
         name: str = "conv_lstm_cell",
     ) -> None:
         super().__init__(name=name)

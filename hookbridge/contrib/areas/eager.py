@@ -72,7 +72,7 @@ def value_and_gradients_function(
       params: the places of the arguments; None takes all.
     """
 
-    def differentiated(*args: Any, dy: Any = None) -> Any:
+    def differentiated(*args: Any, dy: object = None) -> Any:
         places = range(len(args)) if params is None else params
         tensors = list(map(tf.convert_to_tensor, args))
         sources = [tensors[index] for index in places]

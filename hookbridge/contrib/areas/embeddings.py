@@ -12,11 +12,11 @@ def embed_sequence(
     vocab_size: int | None = None,
     embed_dim: int | None = None,
     unique: bool = False,
-    initializer: Any = None,
-    regularizer: Any = None,
+    initializer: object = None,
+    regularizer: object = None,
     trainable: bool = True,
-    scope: Any = None,
-    reuse: Any = None,
+    scope: object = None,
+    reuse: object = None,
 ) -> Any:
     """`tf.contrib.layers.embed_sequence`: the rows of a variable `embeddings`."""
     if not (reuse or (vocab_size and embed_dim)):
@@ -46,10 +46,10 @@ def embed_sequence(
 
 def rnn_decoder(
     decoder_inputs: list[Any],
-    initial_state: Any,
+    initial_state: object,
     cell: Any,
     loop_function: Any = None,
-    scope: Any = None,
+    scope: object = None,
 ) -> tuple[list[Any], Any]:
     """`tf.contrib.legacy_seq2seq.rnn_decoder`: the outputs of all steps, and the state.
 
@@ -109,7 +109,7 @@ def sequence_loss(
     weights: list[Any],
     average_across_timesteps: bool = True,
     average_across_batch: bool = True,
-    softmax_loss_function: Any = None,
+    softmax_loss_function: object = None,
     name: str | None = None,
 ) -> Any:
     """`tf.contrib.legacy_seq2seq.sequence_loss`, a scalar."""
@@ -124,9 +124,9 @@ def sequence_loss(
 def real_valued_column(
     column_name: str,
     dimension: int | None = 1,
-    default_value: Any = None,
-    dtype: Any = tf.float32,
-    normalizer: Any = None,
+    default_value: object = None,
+    dtype: object = tf.float32,
+    normalizer: object = None,
 ) -> Any:
     """`tf.contrib.layers.real_valued_column`: a current numeric column."""
     if dimension is None:

@@ -14,7 +14,7 @@ from hookbridge.estimator import private, revive
 from hookbridge.jobs.loops.towers import replicate_model_fn as towers
 
 
-def TowerOptimizer(optimizer_or_optimizer_fn: Any) -> Any:
+def TowerOptimizer(optimizer_or_optimizer_fn: object) -> Any:
     """`tf.contrib.estimator.TowerOptimizer`: the optimizer itself."""
     return towers.TowerOptimizer(optimizer_or_optimizer_fn)
 
@@ -37,11 +37,11 @@ def _heads() -> Any:
 
 
 def binary_classification_head(
-    weight_column: Any = None,
-    thresholds: Any = None,
-    label_vocabulary: Any = None,
+    weight_column: object = None,
+    thresholds: object = None,
+    label_vocabulary: object = None,
     loss_reduction: str = _MEAN,
-    loss_fn: Any = None,
+    loss_fn: object = None,
     name: str | None = None,
 ) -> Any:
     """`tf.contrib.estimator.binary_classification_head`."""
@@ -52,10 +52,10 @@ def binary_classification_head(
 
 def multi_class_head(
     n_classes: int,
-    weight_column: Any = None,
-    label_vocabulary: Any = None,
+    weight_column: object = None,
+    label_vocabulary: object = None,
     loss_reduction: str = _MEAN,
-    loss_fn: Any = None,
+    loss_fn: object = None,
     name: str | None = None,
 ) -> Any:
     """`tf.contrib.estimator.multi_class_head`."""
@@ -65,11 +65,11 @@ def multi_class_head(
 
 
 def regression_head(
-    weight_column: Any = None,
+    weight_column: object = None,
     label_dimension: int = 1,
     loss_reduction: str = _MEAN,
-    loss_fn: Any = None,
-    inverse_link_fn: Any = None,
+    loss_fn: object = None,
+    inverse_link_fn: object = None,
     name: str | None = None,
 ) -> Any:
     """`tf.contrib.estimator.regression_head`."""
@@ -79,7 +79,7 @@ def regression_head(
 
 
 def poisson_regression_head(
-    weight_column: Any = None,
+    weight_column: object = None,
     label_dimension: int = 1,
     loss_reduction: str = _MEAN,
     compute_full_loss: bool = True,
@@ -87,7 +87,7 @@ def poisson_regression_head(
 ) -> Any:
     """`tf.contrib.estimator.poisson_regression_head`."""
 
-    def loss(labels: Any, logits: Any) -> Any:
+    def loss(labels: object, logits: object) -> Any:
         return tf.nn.log_poisson_loss(labels, logits, compute_full_loss)
 
     return regression_head(
@@ -96,13 +96,13 @@ def poisson_regression_head(
 
 
 def logistic_regression_head(
-    weight_column: Any = None,
+    weight_column: object = None,
     loss_reduction: str = _MEAN,
     name: str | None = None,
 ) -> Any:
     """`tf.contrib.estimator.logistic_regression_head`."""
 
-    def loss(labels: Any, logits: Any) -> Any:
+    def loss(labels: object, logits: object) -> Any:
         in_range = _heads()._assert_range(labels, 2, "Labels must be in range [0, 1]")
         return tf.nn.sigmoid_cross_entropy_with_logits(in_range, logits)
 
@@ -110,8 +110,8 @@ def logistic_regression_head(
 
 
 def numpy_input_fn(
-    x: Any,
-    y: Any = None,
+    x: object,
+    y: object = None,
     batch_size: int = 128,
     num_epochs: int | None = 1,
     shuffle: bool = True,
@@ -125,8 +125,8 @@ def numpy_input_fn(
 
 
 def pandas_input_fn(
-    x: Any,
-    y: Any = None,
+    x: object,
+    y: object = None,
     batch_size: int = 128,
     num_epochs: int | None = 1,
     shuffle: bool = True,

@@ -14,8 +14,8 @@ def py_func(
     func: Callable[..., Any],
     args: Sequence[Any] = (),
     kwargs: Mapping[str, Any] | None = None,
-    output_types: Any = None,
-    output_shapes: Any = None,
+    output_types: object = None,
+    output_shapes: object = None,
     stateful: bool = True,
     name: str | None = None,
 ) -> Any:
@@ -59,6 +59,6 @@ def list_variables(checkpoint_dir: str) -> Any:
     return tf.train.list_variables(checkpoint_dir)
 
 
-def init_from_checkpoint(checkpoint_dir: str, assignment_map: Any) -> Any:
+def init_from_checkpoint(checkpoint_dir: str, assignment_map: object) -> Any:
     """`tf.contrib.framework.init_from_checkpoint`."""
     return v1.train.init_from_checkpoint(checkpoint_dir, assignment_map)

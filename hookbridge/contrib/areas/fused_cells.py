@@ -45,9 +45,9 @@ class LSTMBlockFusedCell(LSTMBlockCell):
         self,
         inputs: Any,
         initial_state: Any = None,
-        dtype: Any = None,
-        sequence_length: Any = None,
-        scope: Any = None,
+        dtype: object = None,
+        sequence_length: object = None,
+        scope: object = None,
     ) -> Any:
         """Return all steps' outputs, and the states at the ends of the sequences."""
         is_list = isinstance(inputs, list)
@@ -100,7 +100,7 @@ class TimeReversedFusedRNN:
         return _reversed(outputs, sequence_length), state
 
 
-def _reversed(sequence: Any, lengths: Any) -> Any:
+def _reversed(sequence: object, lengths: object) -> Any:
     if isinstance(sequence, list):
         return sequence[::-1]
     if lengths is None:

@@ -59,7 +59,7 @@ class HParams:
     """Hyperparameters as attributes; each keeps the type of its first value."""
 
     def __init__(
-        self, hparam_def: Any = None, model_structure: Any = None, **kwargs: Any
+        self, hparam_def: object = None, model_structure: object = None, **kwargs: Any
     ) -> None:
         if hparam_def is not None or model_structure is not None:
             raise ValueError(
@@ -85,8 +85,11 @@ class HParams:
             expected = "Must pass" if is_list else "Must not pass"
             kind = "multi" if is_list else "single"
             raise ValueError(f"{expected} a list for {kind}-valued parameter: {name}")
-        cast = [_cast(name, of, element) for element in (value if is_list else [value])]
-        setattr(self, name, cast if is_list else cast[0])
+        if is_list:
+            cast = [_cast(name, of, element) for element in value]
+        else:
+            cast = _cast(name, of, value)
+        setattr(self, name, cast)
 
     def del_hparam(self, name: str) -> None:
         """Remove a hyperparameter, if it exists."""
@@ -140,7 +143,7 @@ class HParams:
         return f"{type(self).__name__}({sorted(self.values().items())})"
 
 
-def _cast(name: str, of: type, value: Any) -> Any:
+def _cast(name: str, of: type, value: object) -> Any:
     """Return the value, cast to its hyperparameter's type if the cast loses nothing."""
     failure = f"Could not cast hparam '{name}' of type '{of}' from value {value!r}"
     if of is type(None):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hookbridge.estimator import revive
 
 
@@ -14,15 +12,15 @@ class KMeansClustering(revive.namespaces().v1.experimental.KMeans):  # type: ign
         self,
         num_clusters: int,
         model_dir: str | None = None,
-        initial_clusters: Any = "random",
+        initial_clusters: object = "random",
         distance_metric: str = "squared_euclidean",
         random_seed: int = 0,
         use_mini_batch: bool = True,
         mini_batch_steps_per_iteration: int = 1,
         kmeans_plus_plus_num_retries: int = 2,
         relative_tolerance: float | None = None,
-        config: Any = None,
-        feature_columns: Any = None,
+        config: object = None,
+        feature_columns: object = None,
     ) -> None:
         super().__init__(
             num_clusters,

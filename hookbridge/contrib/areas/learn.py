@@ -46,10 +46,10 @@ class Experiment:
 
     def __init__(
         self,
-        estimator: Any,
-        train_input_fn: Any,
-        eval_input_fn: Any,
-        eval_metrics: Any = None,
+        estimator: object,
+        train_input_fn: object,
+        eval_input_fn: object,
+        eval_metrics: object = None,
         train_steps: int | None = None,
         eval_steps: int | None = 100,
         train_monitors: Any = None,
@@ -177,12 +177,12 @@ def run(
 
 
 def make_export_strategy(
-    serving_input_fn: Any,
+    serving_input_fn: object,
     default_output_alternative_key: str | None = None,
-    assets_extra: Any = None,
+    assets_extra: object = None,
     as_text: bool = False,
     exports_to_keep: int | None = 5,
-    strip_default_attrs: Any = None,
+    strip_default_attrs: object = None,
 ) -> Any:
     """`tf.contrib.learn.make_export_strategy`: the newest SavedModels are kept."""
     return _estimator().LatestExporter(

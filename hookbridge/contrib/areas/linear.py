@@ -17,11 +17,11 @@ class Linear:
 
     def __init__(
         self,
-        args: Any,
+        args: object,
         output_size: int,
         build_bias: bool,
-        bias_initializer: Any = None,
-        kernel_initializer: Any = None,
+        bias_initializer: object = None,
+        kernel_initializer: object = None,
     ) -> None:
         parts = _listed(args)
         if not parts:
@@ -43,23 +43,23 @@ class Linear:
                     "bias", [output_size], dtype, bias_initializer or zeros
                 )
 
-    def __call__(self, args: Any) -> Any:
+    def __call__(self, args: object) -> Any:
         """Return the map of parts, as `[batch, output_size]`."""
         result = tf.matmul(tf.concat(_listed(args), 1), self._weights)
         return result if self._biases is None else tf.nn.bias_add(result, self._biases)
 
 
 def linear(
-    args: Any,
+    args: object,
     output_size: int,
     bias: bool,
-    bias_initializer: Any = None,
-    kernel_initializer: Any = None,
+    bias_initializer: object = None,
+    kernel_initializer: object = None,
 ) -> Any:
     """Map parts linearly, by variables made or found in the scope."""
     made = Linear(args, output_size, bias, bias_initializer, kernel_initializer)
     return made(args)
 
 
-def _listed(args: Any) -> list[Any]:
+def _listed(args: object) -> list[Any]:
     return list(args) if isinstance(args, list | tuple) else [args]

@@ -7,7 +7,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.ground import compat
-from hookbridge.ground.protocols import AnyFunction
+from hookbridge.ground.protocols import AnyFunction, Tensor
 
 
 class HashTable(tf.compat.v1.lookup.StaticHashTable):  # type: ignore[misc]
@@ -15,10 +15,10 @@ class HashTable(tf.compat.v1.lookup.StaticHashTable):  # type: ignore[misc]
 
     def __init__(
         self,
-        initializer: Any,
-        default_value: Any,
-        shared_name: Any = None,
-        name: Any = None,
+        initializer: object,
+        default_value: object,
+        shared_name: object = None,
+        name: object = None,
     ) -> None:
         # Two sessions of a cluster share a table by its name.
         super().__init__(initializer, default_value, name=shared_name or name)
@@ -32,7 +32,7 @@ class HashTable(tf.compat.v1.lookup.StaticHashTable):  # type: ignore[misc]
 def _with_mapping(name: str) -> AnyFunction:
     """Return a function whose first argument was called `mapping`."""
 
-    def table(mapping: Any, *args: Any, **kwargs: Any) -> Any:
+    def table(mapping: object, *args: Any, **kwargs: Any) -> Any:
         return getattr(compat.private("lookup_ops"), name)(mapping, *args, **kwargs)
 
     return table
@@ -45,7 +45,7 @@ index_to_string_table_from_tensor: AnyFunction = _with_mapping(
 
 
 def index_to_string(
-    tensor: Any, mapping: Any, default_value: str = "UNK", name: str | None = None
+    tensor: Tensor, mapping: object, default_value: str = "UNK", name: str | None = None
 ) -> Any:
     """`tf.contrib.lookup.index_to_string`: the strings at some places of a mapping."""
     table = index_to_string_table_from_tensor(mapping, default_value, name=name)
@@ -53,7 +53,7 @@ def index_to_string(
 
 
 def string_to_index(
-    tensor: Any, mapping: Any, default_value: int = -1, name: str | None = None
+    tensor: Tensor, mapping: object, default_value: int = -1, name: str | None = None
 ) -> Any:
     """`tf.contrib.lookup.string_to_index`: the places of strings in a mapping."""
     table = index_table_from_tensor(mapping, default_value=default_value, name=name)

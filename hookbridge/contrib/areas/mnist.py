@@ -82,7 +82,7 @@ def read_data_sets(
     train_dir: str,
     fake_data: bool = False,
     one_hot: bool = False,
-    dtype: Any = "float32",
+    dtype: object = "float32",
     reshape: bool = True,
     validation_size: int = 5000,
     seed: int | None = None,
@@ -96,7 +96,7 @@ def read_data_sets(
     if one_hot:
         labels, test_labels = np.eye(10)[labels], np.eye(10)[test_labels]
 
-    def part(of_images: Any, of_labels: Any) -> DataSet:
+    def part(of_images: object, of_labels: object) -> DataSet:
         return DataSet(of_images, of_labels, dtype=dtype, reshape=reshape, seed=seed)
 
     return Datasets(

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.session_graph import saved
+from hookbridge.ground.protocols import Variable
 
 v1: Any = tf.compat.v1
 
@@ -25,7 +26,7 @@ class LazyAdamOptimizer(v1.train.AdamOptimizer):  # type: ignore[misc]
     def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
         return self._rows(grad, var, indices)
 
-    def _rows(self, gradient: Any, variable: Any, indices: Any) -> Any:
+    def _rows(self, gradient: Any, variable: Variable, indices: Any) -> Any:
         """Update some rows: their slots and values change, and no others do."""
 
         def same(value: Any) -> Any:
@@ -55,7 +56,7 @@ class MovingAverageOptimizer(v1.train.Optimizer):  # type: ignore[misc]
         self,
         opt: Any,
         average_decay: float = 0.9999,
-        num_updates: Any = None,
+        num_updates: object = None,
         sequential_update: bool = True,
     ) -> None:
         self._optimizer = opt
@@ -108,7 +109,7 @@ class MovingAverageOptimizer(v1.train.Optimizer):  # type: ignore[misc]
         entries = to_save if isinstance(to_save, Mapping) else _entries(to_save)
         by_name = {v.op.name: v for parts in entries.values() for v in _parts(parts)}
 
-        def swapped(variable: Any) -> Any:
+        def swapped(variable: Variable) -> Any:
             partner = (self._swapped or {}).get(variable.op.name)
             if partner is not None and partner not in by_name:
                 raise errors.InvalidArgumentError(
@@ -125,7 +126,7 @@ class MovingAverageOptimizer(v1.train.Optimizer):  # type: ignore[misc]
         return v1.train.Saver(swapped_entries, name=name, **kwargs)
 
 
-def _is_list(parts: Any) -> bool:
+def _is_list(parts: object) -> bool:
     """Return whether it is a list of parts, or a partitioned variable."""
     return isinstance(parts, Iterable) and not isinstance(parts, tf.Variable)
 

@@ -37,7 +37,7 @@ def from_saved_model(
     *,
     tags: str | None = None,
     graph: Graph | None = None,
-    config: Any = None,
+    config: object = None,
 ) -> Predictor:
     """`tf.contrib.predictor.from_saved_model`."""
     v1, graph = tf.compat.v1, graph or tf.Graph()

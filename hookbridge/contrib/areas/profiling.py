@@ -17,10 +17,10 @@ FLOAT_OPS_OPTIONS: dict[str, Any] = _builder.float_operation()
 
 def print_model_analysis(
     graph: Graph,
-    run_meta: Any = None,
-    op_log: Any = None,
+    run_meta: object = None,
+    op_log: object = None,
     tfprof_cmd: str = "scope",
-    tfprof_options: Any = 0,
+    tfprof_options: object = 0,
 ) -> Any:
     """`tf.contrib.tfprof.model_analyzer.print_model_analysis`."""
     return tf.compat.v1.profiler.profile(

@@ -14,7 +14,7 @@ _RNNCell: Any = of_keras2("RNNCell")
 class _Projection(_RNNCell):  # type: ignore[misc]
     """A cell with a dense layer, whose variables are `kernel` and `bias`."""
 
-    def __init__(self, cell: Any, size: int, activation: Any, reuse: Any) -> None:
+    def __init__(self, cell: Any, size: int, activation: Any, reuse: object) -> None:
         super().__init__(_reuse=reuse)
         self._cell = cell
         self._size = size
@@ -52,11 +52,11 @@ class InputProjectionWrapper(_Projection):
 
     def __init__(
         self,
-        cell: Any,
+        cell: object,
         num_proj: int,
-        activation: Any = None,
-        input_size: Any = None,
-        reuse: Any = None,
+        activation: object = None,
+        input_size: object = None,
+        reuse: object = None,
     ) -> None:
         super().__init__(cell, num_proj, activation, reuse)
 
@@ -74,7 +74,11 @@ class OutputProjectionWrapper(_Projection):
     """`tf.contrib.rnn.OutputProjectionWrapper`."""
 
     def __init__(
-        self, cell: Any, output_size: int, activation: Any = None, reuse: Any = None
+        self,
+        cell: object,
+        output_size: int,
+        activation: object = None,
+        reuse: object = None,
     ) -> None:
         if output_size < 1:
             raise ValueError(f"Parameter output_size must be > 0: {output_size}.")

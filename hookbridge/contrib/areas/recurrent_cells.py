@@ -26,12 +26,12 @@ class LayerNormBasicLSTMCell(RNNCell):  # type: ignore[misc]
         self,
         num_units: int,
         forget_bias: float = 1.0,
-        input_size: Any = None,
+        input_size: object = None,
         activation: Any = tf.tanh,
         layer_norm: bool = True,
         norm_gain: float = 1.0,
         norm_shift: float = 0.0,
-        dropout_keep_prob: Any = 1.0,
+        dropout_keep_prob: object = 1.0,
         dropout_prob_seed: int | None = None,
         reuse: bool | None = None,
     ) -> None:
@@ -188,7 +188,7 @@ class AttentionCellWrapper(RNNCell):  # type: ignore[misc]
         new = (cell_state, attention, flat)
         return output, new if self._state_is_tuple else tf.concat(new, 1)
 
-    def _attend(self, query: Any, window: Any) -> Any:
+    def _attend(self, query: object, window: Any) -> Any:
         """Return the mean `[batch, size]` of a window `[batch, length, size]`."""
         with v1.variable_scope("attention"):
             shape = [1, 1, self._size, self._vec_size]

@@ -13,7 +13,10 @@ import tensorflow as tf
 
 
 def crf_log_likelihood(
-    inputs: Any, tag_indices: Any, sequence_lengths: Any, transition_params: Any = None
+    inputs: Any,
+    tag_indices: object,
+    sequence_lengths: object,
+    transition_params: object = None,
 ) -> tuple[Any, Any]:
     """Return the log-likelihood of each sequence of tags, and the transitions.
 
@@ -69,7 +72,7 @@ def crf_decode(
         new = logits + tf.reduce_max(scores, 1)
         return tf.where(alive, new, state), tf.where(alive, best, stay)
 
-    def backward(tags: Any, before: Any) -> Any:
+    def backward(tags: object, before: object) -> Any:
         return tf.gather(before, tags, axis=1, batch_dims=1)
 
     logits = tf.transpose(potentials, [1, 0, 2])

@@ -13,9 +13,9 @@ def MirroredStrategy(
     devices: Any = None,
     num_gpus: int | None = None,
     num_gpus_per_worker: int | None = None,
-    cross_device_ops: Any = None,
+    cross_device_ops: object = None,
     auto_shard_dataset: bool = False,
-    cross_tower_ops: Any = None,
+    cross_tower_ops: object = None,
 ) -> Any:
     """`tf.contrib.distribute.MirroredStrategy`.
 
@@ -46,7 +46,7 @@ def ParameterServerStrategy(num_gpus_per_worker: int = 0) -> Any:
 
 
 def CollectiveAllReduceStrategy(
-    num_gpus_per_worker: int = 0, communication: Any = None
+    num_gpus_per_worker: int = 0, communication: object = None
 ) -> Any:
     """`tf.contrib.distribute.CollectiveAllReduceStrategy`."""
     return _V1.experimental.MultiWorkerMirroredStrategy()

@@ -51,7 +51,7 @@ class CategoricalVocabulary:
             self._reverse_mapping.append(category)
         return self._mapping[category]
 
-    def add(self, category: Any, count: int = 1) -> None:
+    def add(self, category: object, count: int = 1) -> None:
         """Count a word."""
         if self.get(category) > 0:
             self._counts[category] += count
@@ -97,7 +97,7 @@ class VocabularyProcessor:
         self.vocabulary_ = vocabulary or CategoricalVocabulary()
         self._tokenizer = tokenizer_fn or tokenizer
 
-    def fit(self, raw_documents: Iterable[str], unused_y: Any = None) -> Any:
+    def fit(self, raw_documents: Iterable[str], unused_y: object = None) -> Any:
         """Learn the words of some documents; no later word is a known one."""
         for words in self._tokenizer(raw_documents):
             for word in words:
@@ -107,7 +107,9 @@ class VocabularyProcessor:
         self.vocabulary_.freeze()
         return self
 
-    def fit_transform(self, raw_documents: Iterable[str], unused_y: Any = None) -> Any:
+    def fit_transform(
+        self, raw_documents: Iterable[str], unused_y: object = None
+    ) -> Any:
         """Learn the words of some documents, and make rows of them."""
         self.fit(raw_documents)
         return self.transform(raw_documents)

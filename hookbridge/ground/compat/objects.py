@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 from hookbridge.errors import PrivateNameMovedError
 from hookbridge.ground.compat.private_objects import private
+from hookbridge.ground.protocols import Variable
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -42,7 +43,7 @@ def session_config(session: Any) -> Any:
 
 
 @_needs("ResourceVariable._handle", "to update a callback's variable when it is used")
-def variable_handle(variable: Any) -> Any:
+def variable_handle(variable: Variable) -> Any:
     """Return the handle that an eager variable holds.
 
     A property of that name is bypassed.

@@ -119,7 +119,7 @@ def keras_flavours() -> tuple[Any, ...]:
     """
     import tensorflow as tf
 
-    tf.keras.callbacks.Callback  # noqa: B018 - loads what `tf.keras` stands for
+    tf.keras.callbacks.Callback  # noqa: B018 - loads the module behind `tf.keras`
     return tuple(
         module
         for name in installed.KERAS
@@ -134,12 +134,12 @@ def keras3_version() -> tuple[int, int]:
     return installed.major_minor(version) if version.startswith("3") else (0, 0)
 
 
-def is_keras3(module: Any) -> bool:
+def is_keras3(module: object) -> bool:
     """Return whether a Keras module is Keras 3."""
     return str(getattr(module, "__version__", "2")).startswith("3")
 
 
-def keras_backend(module: Any) -> str:
+def keras_backend(module: object) -> str:
     """Return the backend of a Keras module: "tensorflow", "jax", "torch" ..."""
     backend = getattr(getattr(module, "backend", None), "backend", None)
     return str(backend()) if is_keras3(module) and callable(backend) else "tensorflow"

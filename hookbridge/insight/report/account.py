@@ -92,7 +92,7 @@ def accounts(directory: str | Path) -> list[Account]:
 class AccountRecorder:
     """Follows guests from now on until `account`."""
 
-    def __init__(self, guests: Any) -> None:
+    def __init__(self, guests: object) -> None:
         self._started = time.time()
         self._log = EventLog()
         self._guests: dict[str, Guest] = {}
@@ -108,7 +108,13 @@ class AccountRecorder:
     def account(
         self, process: str, facts: Mapping[str, float], *, is_chief: bool = True
     ) -> Account:
-        """End the recording of this process, whose results are the facts."""
+        """End the recording of this process and return it.
+
+        Args:
+          process: the name of the process, such as "worker 0".
+          facts: its results, by name.
+          is_chief: whether it is the chief of its job.
+        """
         self._profile.stop()
         for guest in self._guests.values():
             unspy(guest.item)
@@ -138,7 +144,7 @@ def _facts(guest: Guest) -> GuestFacts:
     return GuestFacts(guest.kind, guest.role, here, events, delivered)
 
 
-def finite(value: Any) -> Any:
+def finite(value: object) -> Any:
     """Return a value for JSON, in which NaN and infinity are None: JSON has neither."""
     if isinstance(value, dict):
         return {key: finite(member) for key, member in value.items()}

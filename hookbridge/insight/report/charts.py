@@ -110,7 +110,8 @@ def _parts(title: str, series: Mapping[str, Points], width: int) -> Iterator[str
         if points:
             yield f'<polyline class="curve {css}" points="{path}"/>'
         # A point under the mouse shows its numbers.
-        for (across, down), (x, y) in places if len(places) <= _MOST_DOTS else ():
+        dots = places if len(places) <= _MOST_DOTS else ()
+        for (across, down), (x, y) in dots:
             yield (
                 f'<circle class="dot" cx="{across}" cy="{down}" r="2.4"><title>'
                 f"{html.escape(name)}: {shown(x)}, {shown(y)}</title></circle>"

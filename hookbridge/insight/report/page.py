@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterable, Sequence
 from string import Template
 
 from hookbridge.ground.package_files import packaged
 
 _TEMPLATE = packaged("hookbridge.insight.report", "page.html")
+_LONG = 12  # characters of a word that may be broken
 
 
 def page(title: str, body: Iterable[str]) -> str:
@@ -23,16 +25,19 @@ def table(
     *,
     numbers_from: int | None = None,
 ) -> str:
-    """Return a table of plain text.
+    """Return the HTML of a table of plain text.
 
-    The columns from `numbers_from` on are aligned right.
+    Args:
+      rows: the cells of each row.
+      header: the titles of the columns; empty for a table without titles.
+      numbers_from: the first column that is aligned right; None aligns all left.
     """
 
     def row(cells: Sequence[str], tag: str) -> str:
         return "".join(
             f'<{tag} class="number">{html.escape(cell)}</{tag}>'
             if numbers_from is not None and index >= numbers_from
-            else f"<{tag}>{html.escape(cell)}</{tag}>"
+            else f"<{tag}>{words(cell)}</{tag}>"
             for index, cell in enumerate(cells)
         )
 
@@ -40,3 +45,12 @@ def table(
     lines += [row(cells, "td") for cells in rows]
     whole = "\n".join(f"<tr>{line}</tr>" for line in lines)
     return f'<div class="scroll"><table>{whole}</table></div>'
+
+
+def words(text: str) -> str:
+    """Return HTML with code for `code`; long names may break between their parts."""
+    parts = (
+        re.sub(r"(?<=[./_])(?=\w)", "<wbr>", word) if len(word) > _LONG else word
+        for word in html.escape(text).split(" ")
+    )
+    return re.sub("`([^`]+)`", r"<code>\1</code>", " ".join(parts))

@@ -161,9 +161,15 @@ def event_rows(runs: Sequence[Run]) -> Iterator[list[str]]:
 
 
 def cost_rows(runs: Sequence[Run], most: int = _MOST_COSTS) -> Iterator[list[str]]:
-    """Yield the most expensive events of each run, in its chief's process."""
-    for run in runs:
-        for cost in costs(run.accounts[0].profile, most) if run.accounts else ():
+    """Yield the most expensive events of each run, in its chief's process.
+
+    Args:
+      runs: the recorded runs; one without accounts has no rows.
+      most: the greatest number of events of a run.
+    """
+    recorded = (run for run in runs if run.accounts)
+    for run in recorded:
+        for cost in costs(run.accounts[0].profile, most):
             yield [
                 run.name,
                 cost.guest,
@@ -180,7 +186,7 @@ def as_words(settings: Mapping[str, Any]) -> dict[str, str]:
     return {name: _in_words(value) for name, value in settings.items()}
 
 
-def _in_words(value: Any) -> str:
+def _in_words(value: object) -> str:
     if value is None or value in ("", (), []):
         return "not set"
     if isinstance(value, bool):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
-from typing import Any
 
 import tensorflow as tf
 
@@ -97,6 +96,6 @@ def _refuse_schedule_by_epoch(schedule: Callable[[int], float]) -> None:
         )
 
 
-def _wait_for_steps(strategy: Any) -> None:
+def _wait_for_steps(strategy: object) -> None:
     # `ClusterCoordinator(strategy)` always returns the one coordinator of a strategy.
     tf.distribute.coordinator.ClusterCoordinator(strategy).join()

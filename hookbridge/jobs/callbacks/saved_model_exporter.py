@@ -135,8 +135,8 @@ def _whole(name: str) -> saved.SavedArray:
 
 
 def _model_function(
-    model_fn: Any,
-    serving_input_fn: Any,
+    model_fn: object,
+    serving_input_fn: object,
     params: Mapping[str, Any] | None,
     values: Mapping[saved.SavedArray, Any],
     path: str,

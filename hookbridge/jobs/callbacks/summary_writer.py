@@ -59,7 +59,7 @@ class SummaryWriter(ReadyMade):
         self._writer.flush()
 
 
-def _checked(summaries: Any) -> Mapping[str, Any]:
+def _checked(summaries: object) -> Mapping[str, Any]:
     """Return what `summaries_fn` returned, if it is numbers by their tags."""
     if summaries is None:
         return {}
@@ -77,7 +77,7 @@ def _checked(summaries: Any) -> Mapping[str, Any]:
     return summaries
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     """Return whether it is one number, as a tensor, an array or a number of Python."""
     try:
         array = np.asarray(value)

@@ -116,7 +116,7 @@ def _read(path: str) -> dict[str, str]:
 
 
 def _check(
-    path: str, value: Mapping[str, str], key: str, is_good: Any, expected: str
+    path: str, value: Mapping[str, str], key: str, is_good: object, expected: str
 ) -> None:
     if not is_good:
         raise errors.InvalidArgumentError(

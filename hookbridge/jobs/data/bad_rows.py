@@ -55,7 +55,7 @@ def printed(rows: list[BadRow]) -> list[BadRow]:
 def _found(rows: Rows, transform: Transform, most: int | None) -> list[BadRow]:
     """Return the rows that `transform` fails on, from one parallel read of all."""
 
-    def outcome(file: Any, number: Any, row: Any) -> Any:
+    def outcome(file: object, number: object, row: object) -> Any:
         examples = transform(tf.data.Dataset.from_tensors(row)).take(1)
         marks = examples.map(lambda *_: True).ignore_errors()
         nothing = tf.data.Dataset.from_tensors(False)
@@ -81,7 +81,7 @@ def _found(rows: Rows, transform: Transform, most: int | None) -> list[BadRow]:
     return bad
 
 
-def _reason(transform: Transform, row: Any) -> str | None:
+def _reason(transform: Transform, row: object) -> str | None:
     """Return what TensorFlow says about a row; None if it says nothing."""
     try:
         for _ in transform(tf.data.Dataset.from_tensors(row)):

@@ -147,7 +147,7 @@ class Pipeline:
         bad = find_bad_rows(self._rows, self.transform, most=1)
         return bad[0] if bad else None
 
-    def _example(self, row: Any) -> Any:
+    def _example(self, row: object) -> Any:
         """Return what the extractor makes of a row, with checked labels and paths."""
         if self._rows.format == "tfrecord":
             return self._extractor(row)
@@ -206,14 +206,20 @@ def _is_column(place: Any, columns: int) -> bool:
 
 
 def batched(examples: Any, batch_size: Any, *, drop_remainder: bool) -> Any:
-    """Return batches of examples; unknown sizes are padded to the longest."""
+    """Return batches of examples; unknown sizes are padded to the longest.
+
+    Args:
+      examples: a `tf.data.Dataset` of single examples.
+      batch_size: the number of examples in a batch, or a tensor with it.
+      drop_remainder: whether a last batch of fewer examples is left out.
+    """
     shapes = [spec.shape for spec in tf.nest.flatten(examples.element_spec)]
     if all(shape.is_fully_defined() for shape in shapes):
         return examples.batch(batch_size, drop_remainder=drop_remainder)
     return examples.padded_batch(batch_size, drop_remainder=drop_remainder)
 
 
-def _below(folder: str, location: Any) -> Any:
+def _below(folder: str, location: object) -> Any:
     """Return a location, in `folder` unless absolute or of another file system."""
     is_whole = tf.strings.regex_full_match(location, r"(/|[A-Za-z0-9]+://).*")
     return tf.where(is_whole, location, tf.strings.join([folder, location], "/"))

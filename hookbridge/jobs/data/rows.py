@@ -145,7 +145,7 @@ def _damage_named(path: str) -> Iterator[None]:
         ) from e
 
 
-def _matches(pattern: Any, name: str) -> list[str]:
+def _matches(pattern: object, name: str) -> list[str]:
     """Return the files of one path, pattern or folder, sorted.
 
     Raises:

@@ -29,7 +29,17 @@ def run_demo(
     as_json: bool = False,
     open_page: bool = False,
 ) -> int:
-    """Train in both loops, report, and check the events that the guests saw."""
+    """Train in both loops, report, and check the events that the guests saw.
+
+    Args:
+      settings: the flags of the demo.
+      train: runs `hookbridge train` with some flags and returns its exit code.
+      as_json: whether stdout gets the results as JSON alone.
+      open_page: whether the report opens in a browser.
+
+    Returns:
+      The exit code: that of the first training that failed, or 1 if the events differ.
+    """
     # Otherwise each process logs its hardware, its connections and their end.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     directory = Path(settings.model_dir)

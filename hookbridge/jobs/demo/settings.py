@@ -82,7 +82,7 @@ class DemoSettings:
             flags.append(f"--num_towers={self.num_towers}")
         if self.trainers(loop):
             # The chief of a session trains too; that of `fit` coordinates.
-            workers = trainers - (loop == "session")
+            workers = trainers - 1 if loop == "session" else trainers
             flags += [f"--num_workers={workers}", "--num_ps=1"]
             flags += ["--sync"] if loop == "session" else []
         return [*flags, *([] if self.progress else ["--no_progress"])]

@@ -93,7 +93,7 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
         super().close()
 
     def _callable(
-        self, fetches: Any, feeds: Mapping[Any, Any]
+        self, fetches: object, feeds: Mapping[Any, Any]
     ) -> Callable[[], Any] | None:
         """Return a callable for a run that was made before.
 
@@ -124,7 +124,7 @@ class CallableSession(tf.compat.v1.Session):  # type: ignore[misc]
 class _Step:
     """One set of fetches and fed tensors, kept alive because keys contain their ids."""
 
-    def __init__(self, fetches: Any, fed: list[Any]) -> None:
+    def __init__(self, fetches: object, fed: list[Any]) -> None:
         self._fetches, self._fed = copy_structure(fetches), fed
         self._types = [(np.dtype(t.dtype.as_numpy_dtype), t.shape) for t in fed]
         self._run: Callable[..., Any] | None = None
@@ -200,7 +200,7 @@ class CallableSessionHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[mi
     In `Model.fit` it has no effect.
     """
 
-    def after_create_session(self, session: Session, coord: Any) -> None:
+    def after_create_session(self, session: Session, coord: object) -> None:
         """Adopt the session."""
         CallableSession.adopt(session)
 

@@ -12,7 +12,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.hooked_loop import epoch_means
-from hookbridge.adapters.hooked_loop.epoch_means import Means
+from hookbridge.adapters.state.loop_state import Means
 from hookbridge.ground.arguments import shown
 from hookbridge.ground.running_mean import RunningMean
 
@@ -91,7 +91,8 @@ class OwnEpochLogs:
 
     def note(self, logs: Logs) -> None:
         """Note the metrics that a step fills, before it does."""
-        for name, item in logs.items() if isinstance(logs, Mapping) else ():
+        items = logs.items() if isinstance(logs, Mapping) else ()
+        for name, item in items:
             if hasattr(item, "result") and hasattr(item, "reset_state"):
                 self._metrics[name] = item
 
@@ -146,7 +147,7 @@ def _made(logs: Callable[[Any], Any], returned: object) -> dict[str, Any]:
     return dict(made)
 
 
-def named(returned: Any, logs: Logs) -> dict[str, Any]:
+def named(returned: object, logs: Logs) -> dict[str, Any]:
     """Return what a step returned, by name: `loss` if it is a single number."""
     if isinstance(returned, Mapping):
         return _of_mapping(returned, logs)
@@ -189,7 +190,7 @@ def _is_scalar(value: Any) -> bool:
     return bool(value.shape.rank == 0 and is_numeric)
 
 
-def _is_one_number(value: Any) -> bool:
+def _is_one_number(value: object) -> bool:
     try:
         array = np.asarray(value)
     except (TypeError, ValueError, NotImplementedError):

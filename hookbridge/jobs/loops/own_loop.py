@@ -69,10 +69,10 @@ class OwnLoop:
 
     def __init__(
         self,
-        guests: Any,
+        guests: object,
         *,
         model: KerasModel,
-        optimizer: Any = None,
+        optimizer: object = None,
         steps_per_epoch: int | None = None,
         epochs: int | None = None,
         initial_epoch: int = 0,
@@ -141,7 +141,10 @@ class OwnLoop:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: Any
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: object,
     ) -> bool:
         try:
             if error is not None and type(error) not in (EndOfLoop, *END_OF_DATA):

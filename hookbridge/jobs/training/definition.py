@@ -45,11 +45,11 @@ class ModelDefinition:
     params, config)`. It gives its data in one of three ways: `dataset_fn(dataset,
     mode[, metadata])` transforms the rows of the files; `input_fn(files, mode,
     batch_size)` may leave out any argument and returns a dataset or a
-    `hookbridge.jobs.data.Pipeline`; `train_input_fn()`, `eval_input_fn()` and
-    `predict_input_fn()` return datasets. It may have `callbacks()`, `hooks()`,
-    `guests` and `params`; the first two may take `mode` and `model_dir`. With
-    `graph_model(features, mode)`, the network of `custom_model()` in plain TF1, it
-    trains in `session` without an Estimator, and without Keras 2.
+    `hb.data.Pipeline`; `train_input_fn()`, `eval_input_fn()` and `predict_input_fn()`
+    return datasets. It may have `callbacks()`, `hooks()`, `guests` and `params`; the
+    first two may take `mode` and `model_dir`. With `graph_model(features, mode)`, the
+    network of `custom_model()` in plain TF1, it trains in `session` without an
+    Estimator, and without Keras 2.
     """
 
     def __init__(self, module: ModuleType, model_dir: str = "") -> None:
@@ -114,7 +114,7 @@ class ModelDefinition:
             raise self.wrong("optimizer", optimizer, "an optimizer")
         return optimizer
 
-    def loss(self, labels: Any, predictions: Any) -> Any:
+    def loss(self, labels: object, predictions: object) -> Any:
         """Return the mean loss of a batch, a scalar float32 tensor."""
         loss = self._loss(labels, predictions)
         try:

@@ -15,6 +15,7 @@ from hookbridge.adapters.guests.guest_record import records
 from hookbridge.adapters.keras_model.v1_optimizers import v1_inside
 from hookbridge.adapters.live_model.clone import keras_of
 from hookbridge.checkpoints.restoring import restore
+from hookbridge.ground.protocols import KerasModel
 from hookbridge.jobs.callbacks.learning_rate_scheduler import LearningRateScheduler
 from hookbridge.jobs.callbacks.ready_made import ReadyMade
 from hookbridge.jobs.loops.clusters.parameter_server import parameter_server_strategy
@@ -143,7 +144,7 @@ class FitTraining:
         return as_callbacks([_Params(self._process.params), *guests])
 
 
-def _check_rates(model: Any, guests: Sequence[Any]) -> None:
+def _check_rates(model: KerasModel, guests: Sequence[Any]) -> None:
     """Refuse a callback that sets a rate which the model's optimizer does not show."""
     if v1_inside(model.optimizer) is None:
         return

@@ -38,7 +38,7 @@ class WeightedEvaluation:
         return metrics
 
 
-def _size(features: Any) -> Any:
+def _size(features: object) -> Any:
     """Return the number of examples of a batch, as a weight."""
     return tf.cast(tf.shape(tf.nest.flatten(features)[0])[0], tf.float32)
 
@@ -58,7 +58,7 @@ class GraphModel:
                 batches = process.inputs.function(modes[0])()
                 self._first_values = process.model(batches).get_weights()
 
-    def __deepcopy__(self, memo: Any) -> GraphModel:
+    def __deepcopy__(self, memo: object) -> GraphModel:
         # An Estimator is copied for each task of a cluster.
         return self
 
@@ -74,7 +74,7 @@ class GraphModel:
         metrics = self._definition.metrics().items()
         return {name: m for name, m in metrics if not hasattr(m, "update_state")}
 
-    def tower(self, features: Any, labels: Any, mode: str) -> Any:
+    def tower(self, features: object, labels: object, mode: str) -> Any:
         """Build one tower: a `TowerSpec` in training, else an `EstimatorSpec`."""
         predictions, model = self._network(features, mode)
         is_dict = isinstance(predictions, Mapping)
@@ -115,7 +115,7 @@ class GraphModel:
             v1.train.Scaffold(init_fn=self._begin_with(model)),
         )
 
-    def means(self, features: Any, labels: Any) -> dict[str, Any]:
+    def means(self, features: object, labels: object) -> dict[str, Any]:
         """Return the mean loss and metrics of a batch, to evaluate in a session."""
         metrics = self._definition.metrics()
         if metrics.keys() != self.functions().keys():
@@ -129,7 +129,7 @@ class GraphModel:
         loss = self._definition.loss(labels, predictions)
         return {"loss": loss, **self._means(labels, predictions)}
 
-    def _network(self, features: Any, mode: str) -> tuple[Any, Any]:
+    def _network(self, features: object, mode: str) -> tuple[Any, Any]:
         """Return the predictions, and the Keras model if one made them."""
         if self._definition.graph_model is not None:
             return self._definition.graph_model(features, mode), None
@@ -156,13 +156,13 @@ class GraphModel:
             return None
         values = self._first_values
 
-        def init_fn(scaffold: Any, session: Session) -> None:
+        def init_fn(scaffold: object, session: Session) -> None:
             del scaffold
             write(session, zip(model.weights, values, strict=True))
 
         return init_fn
 
-    def _evaluated(self, labels: Any, predictions: Any) -> dict[str, Any]:
+    def _evaluated(self, labels: object, predictions: object) -> dict[str, Any]:
         metrics = self._definition.metrics()
         for name, metric in metrics.items():
             if hasattr(metric, "update_state"):
@@ -172,7 +172,7 @@ class GraphModel:
                 metrics[name] = v1.metrics.mean(values)
         return metrics
 
-    def _means(self, labels: Any, predictions: Any) -> dict[str, Any]:
+    def _means(self, labels: object, predictions: object) -> dict[str, Any]:
         return {
             name: tf.reduce_mean(tf.cast(metric(labels, predictions), tf.float32))
             for name, metric in self.functions().items()

@@ -86,7 +86,7 @@ class GraphOptimizer:
         return _AsV1Optimizer(optimizer)
 
 
-def _named_learning_rate(value: object, step: Any) -> Any:
+def _named_learning_rate(value: object, step: object) -> Any:
     """Return `learning_rate:0`: a schedule's, or a variable that guests can set."""
     if callable(value):
         return tf.identity(tf.cast(value(step), tf.float32), name="learning_rate")

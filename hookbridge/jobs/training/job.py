@@ -183,7 +183,12 @@ class TrainingJob:
         return bool(config.cluster) and (has_moved or not config.is_chief)
 
     def message_of(self, error: BaseException, command: str) -> str:
-        """Return the message about a failed run."""
+        """Return the message about a failed run.
+
+        Args:
+          error: what the run raised.
+          command: the command, such as "train".
+        """
         return failure(self._process, error, MODES[command], command)
 
     def interruption(self) -> str:

@@ -129,7 +129,7 @@ class Inputs:
             return None
         rows = self._rows(mode)
 
-        def with_loss(data: Any) -> Any:
+        def with_loss(data: object) -> Any:
             examples = transform(data)
             if loss is None:
                 return examples
@@ -218,7 +218,7 @@ class Inputs:
         return self._pipelines[mode].dataset(training=mode == TRAIN)
 
 
-def _called(definition: ModelDefinition, mode: str, data: Any) -> Any:
+def _called(definition: ModelDefinition, mode: str, data: object) -> Any:
     """Call `dataset_fn` with as many of its three arguments as it takes."""
     function = definition.optional("dataset_fn")
     kinds = [p.kind for p in parameters(function).values()]
@@ -227,7 +227,7 @@ def _called(definition: ModelDefinition, mode: str, data: Any) -> Any:
     return _checked(definition, "dataset_fn", function(*arguments))
 
 
-def _checked(definition: ModelDefinition, name: str, dataset: Any) -> Any:
+def _checked(definition: ModelDefinition, name: str, dataset: object) -> Any:
     if not isinstance(dataset, tf.data.Dataset):
         raise definition.wrong(name, dataset, "a `tf.data.Dataset`")
     return dataset

@@ -42,7 +42,7 @@ class JobProcess:
         return len(trainers(self.config))
 
     def model(
-        self, batches: Any, scope: AbstractContextManager[Any] | None = None
+        self, batches: object, scope: AbstractContextManager[Any] | None = None
     ) -> Any:
         """Return the file's Keras model with its first weights; see `built_model`."""
         return built_model(self.definition, batches, self.settings.seed, scope)

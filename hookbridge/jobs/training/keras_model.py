@@ -68,7 +68,7 @@ def compile_model(model: KerasModel, definition: ModelDefinition, batches: Any) 
     )
 
 
-def features_of(spec: Any) -> Any:
+def features_of(spec: object) -> Any:
     """Return the features of `(features, labels)`, or of features alone."""
     return spec[0] if isinstance(spec, tuple) else spec
 

@@ -166,7 +166,7 @@ class SessionTraining:
                     while not session.should_stop():
                         session.run(spec.train_op)
 
-    def _training_spec(self, features: Any, labels: Any) -> Any:
+    def _training_spec(self, features: object, labels: object) -> Any:
         # `global_step:0` is the value only of a reference variable.
         reference = v1.variable_scope(v1.get_variable_scope(), use_resource=False)
         with reference, tf.device(VARIABLE_DEVICE):
@@ -176,7 +176,7 @@ class SessionTraining:
         config = self.estimator.config
         return self.estimator.model_fn(features, labels, TRAIN, config)
 
-    def _named_spec(self, features: Any, labels: Any, mode: str) -> Any:
+    def _named_spec(self, features: object, labels: object, mode: str) -> Any:
         """Return the towers as one; loss and metrics have their names of `fit`."""
         for name in ("loss", *self._logs(mode)):
             # So the model's own operations do not get these names.
@@ -191,7 +191,7 @@ class SessionTraining:
         means = {n: tf.identity(m, name=f"{n}/") for n, m in spec.metrics.items()}
         return spec._replace(metrics=means)
 
-    def _estimator_spec(self, features: Any, labels: Any, mode: str) -> Any:
+    def _estimator_spec(self, features: object, labels: object, mode: str) -> Any:
         spec = self._named_spec(features, labels, mode)
         if mode != TRAIN:
             return spec

@@ -25,6 +25,13 @@ def load_file(path: str, module_name: str | None = None) -> ModuleType:
     """Run a Python file as a module; its folder is importable, as Python does it.
 
     `file_text.check_file` says before whether it should be run.
+
+    Args:
+      path: the file, `NAME.py`.
+      module_name: the name of the module; None for that of the file.
+
+    Raises:
+      errors.InvalidArgumentError: there is no such Python file.
     """
     if not os.path.isfile(path):
         raise errors.InvalidArgumentError(
@@ -54,7 +61,13 @@ def load_file(path: str, module_name: str | None = None) -> ModuleType:
 
 
 def message_of(path: str, error: BaseException, command: str) -> str:
-    """Return the message for an error: the user's traceback lines, then itself."""
+    """Return the message for an error: the user's traceback lines, then itself.
+
+    Args:
+      path: the user's file; lines of other files are left out.
+      error: what it raised.
+      command: the command that ran it, such as "train".
+    """
     here = os.path.abspath(path)
     frames = [
         frame
@@ -92,7 +105,17 @@ def find_function(module: ModuleType, name: str, *args: str, **named: str) -> An
 
 
 def find_guests(module: ModuleType, name: str = "guests", **arguments: str) -> Any:
-    """Return the file's hooks and callbacks: a list, or a function that returns one."""
+    """Return the file's hooks and callbacks: a list, or what a function returns.
+
+    Args:
+      module: the user's file, loaded.
+      name: the name of the list or the function in it.
+      **arguments: what the function may ask for, by the names of its parameters.
+
+    Raises:
+      errors.InvalidArgumentError: the file has no such name, or the function needs
+        arguments that it does not get.
+    """
     if not hasattr(module, name):
         raise errors.InvalidArgumentError(
             f"{module.__file__} has no `{name}`; expected a list of hooks and "

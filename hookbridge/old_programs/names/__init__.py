@@ -2,8 +2,9 @@
 
 Reading order: `syntax` (questions that all rooms ask), `target` (the public names of a
 TensorFlow), `parsing` (without Python's warnings), `installed_names` (what an installed
-package lacks), `contrib_names`, `keras_arguments`, `renamed_arguments`, `old_values`
-(what functions refuse today), `removed_in_libraries` (what other libraries removed),
-then `outcome`, `private_names`, `old_keras` and `resolution` (what becomes of a name).
+package lacks), `contrib_names`, `changes` (arguments and methods that libraries
+changed), `keras_arguments`, `old_values` (what functions refuse today),
+`renamed_arguments`, `removed_in_libraries` (what other libraries removed), then
+`outcome`, `private_names`, `old_keras` and `resolution` (what becomes of a name).
 The lists are in `data/`.
 """

@@ -141,7 +141,8 @@ def in_file_of_slim(area: str, file: str, name: str) -> str:
       file: the last part of the file's name, such as `utils`.
       name: what is asked for in it. Nothing is known where tf_slim is not installed.
     """
-    for package in _FILES_OF_SLIM.get(area, ()) if file else ():
+    packages = _FILES_OF_SLIM.get(area, ()) if file else ()
+    for package in packages:
         if name != file and _is_file(f"{package}.{name}"):
             continue  # another file, which this one imports
         module = f"{package}.{file}"

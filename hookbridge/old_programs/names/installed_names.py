@@ -58,7 +58,13 @@ def missing(name: str, num_modules: int = 1) -> Missing:
 
 
 def missing_below(path: Path, parts: Sequence[str], num_modules: int) -> Missing:
-    """Return the same for the parts of a name below a folder or a module."""
+    """Return what is missing of a name below a folder or a module.
+
+    Args:
+      path: the folder, or the file of the module.
+      parts: the parts of the name below it.
+      num_modules: how many of them, from the first one on, have to be modules.
+    """
     for number, part in enumerate(parts):
         absent = ".".join(parts[number:])
         if path.is_file():

@@ -1,7 +1,7 @@
 """Arguments of Keras that have another name today, or another value.
 
-Keras 2 took those of Keras 1 until 2.3. The table was read from its module
-`keras.legacy.interfaces`.
+Keras 2 took those of Keras 1 until 2.3. The table, data/changes_keras.json, was read
+from its module `keras.legacy.interfaces`.
 """
 
 from __future__ import annotations
@@ -9,40 +9,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from hookbridge.old_programs.names.changes import Change, changes_in, of_method
 from hookbridge.old_programs.names.syntax import called_method, keywords
-from hookbridge.old_programs.names.target import table
 
-# Class -> its old arguments, and the name of each today; empty for a removed one.
-OF_CLASSES: dict[str, dict[str, str]] = {
-    name: row["today"]
-    for row in table("names")["old arguments of keras"]
-    for name in row["of"]
-}
-# Old argument -> its values, and the value of each today.
-VALUES: dict[str, dict[str, object]] = {
-    "consume_less": {"cpu": 0, "gpu": 2, "mem": 1},
-    "dim_ordering": {
-        "default": None,
-        "tf": "channels_last",
-        "th": "channels_first",
-    },
-}
-# Method -> its arguments that counted samples, and those that count steps today.
-COUNTING = {
-    "evaluate_generator": {"val_samples": "steps"},
-    "fit_generator": {
-        "nb_val_samples": "validation_steps",
-        "samples_per_epoch": "steps_per_epoch",
-    },
-    "predict_generator": {"val_samples": "steps"},
-}
-# Method -> its old arguments, and the name of each today.
-OF_METHODS: dict[str, dict[str, str]] = {
-    "evaluate_generator": table("names")["old arguments of generators"],
-    "fit": {"nb_epoch": "epochs"},
-    "fit_generator": table("names")["old arguments of generators"],
-    "predict_generator": table("names")["old arguments of generators"],
-}
 # What had one size of a kernel each; the first one has all of them today.
 _SIDES = (("nb_row", "nb_col"), ("kernel_dim1", "kernel_dim2", "kernel_dim3"))
 # The old name of a learning rate, which programs of TensorFlow 2 had, too.
@@ -50,16 +19,14 @@ RATE = "lr"
 # What optimizers took until 2.10.
 OF_OLD_OPTIMIZERS = frozenset(("decay", RATE))
 # Every old argument.
-OLD: frozenset[str] = (
-    frozenset(
-        name
-        for held in (*OF_CLASSES.values(), *OF_METHODS.values(), *COUNTING.values())
-        for name in held
-    )
-    | OF_OLD_OPTIMIZERS
-)
+OLD: frozenset[str] = OF_OLD_OPTIMIZERS.union(*changes_in("keras").values())
 # `BatchNormalization(mode=0)` is the only mode that is left.
 _MODE = "mode"
+
+
+def of_class(name: str) -> dict[str, Change]:
+    """Return the changed arguments of a class of Keras, by old name."""
+    return changes_in("keras").get(name, {})
 
 
 def class_of(function: str) -> str:
@@ -71,18 +38,22 @@ def class_of(function: str) -> str:
         return ""  # a scan asks for every call
     module, _, name = function.rpartition(".")
     is_of_keras = module.startswith(("keras", "tf.keras", "tf.compat.v1.keras"))
-    return name if is_of_keras and name in OF_CLASSES else ""
+    return name if is_of_keras and of_class(name) else ""
 
 
-def name_today(function: str, keyword: ast.keyword) -> str | None:
-    """Return what an argument of a class of Keras is called today.
+def change_of(function: str, keyword: ast.keyword) -> Change | None:
+    """Return how an argument of a class of Keras has changed.
 
-    None if it has its name.
+    None if it has not.
+
+    Args:
+      function: the dotted name of the class.
+      keyword: an argument of a call of it.
     """
     argument = keyword.arg or ""
     if argument == _MODE and getattr(keyword.value, "value", None) != 0:
         return None  # it is refused, as it has been since Keras 2
-    return OF_CLASSES.get(class_of(function), {}).get(argument)
+    return of_class(class_of(function)).get(argument)
 
 
 def sides(call: ast.Call, function: str) -> list[ast.expr]:
@@ -100,7 +71,7 @@ def sides(call: ast.Call, function: str) -> list[ast.expr]:
 
 def _side_names(name: str) -> tuple[str, ...]:
     """Return the arguments that had the sizes of the kernel of a class."""
-    old = OF_CLASSES.get(name, {})
+    old = of_class(name)
     return next((names for names in _SIDES if names[0] in old), ())
 
 
@@ -112,10 +83,10 @@ def values_today(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]
     names = _side_names(class_of(function))
     if names and all(name in named for name in names):
         yield named[names[0]], _joined([named[name] for name in names])
-    for argument, values in VALUES.items():
+    for argument, change in of_class(class_of(function)).items():
         value = getattr(named.get(argument), "value", None)
-        if argument in OF_CLASSES.get(class_of(function), {}) and value in values:
-            yield named[argument], repr(values[value])
+        if isinstance(value, str) and value in change.values:
+            yield named[argument], repr(change.values[value])
 
 
 def _joined(sizes: list[ast.expr]) -> str:
@@ -129,25 +100,27 @@ def has_old_ends(call: ast.Call) -> bool:
     return {"input", "output"} <= keywords(call).keys()
 
 
-def counted(call: ast.Call) -> Iterator[tuple[str, str]]:
-    """Yield the arguments that counted samples, and those that count steps today."""
-    today = COUNTING.get(called_method(call), {})
-    for argument in keywords(call) if today else ():
-        if argument in today:
-            yield argument, today[argument]
+def counted(call: ast.Call) -> Iterator[Change]:
+    """Yield the arguments that counted samples, and count steps today."""
+    changes = of_method(called_method(call))
+    for keyword in call.keywords:
+        change = changes.get(keyword.arg or "")
+        if change and change.note == "counted samples":
+            yield change
 
 
 def is_of_keras1(call: ast.Call, function: str) -> bool:
-    """Return whether a call has arguments that no Keras of TensorFlow 2 takes."""
+    """Return whether a call has arguments that no Keras of TensorFlow 2 takes.
+
+    Args:
+      call: any call.
+      function: the dotted name of what is called; empty if it is not known.
+    """
     argument_names = keywords(call).keys() - {RATE}
-    method = called_method(call)
-    if argument_names & {*OF_METHODS.get(method, ()), *COUNTING.get(method, ())}:
-        return True
-    if not class_of(function):
-        return False
-    return bool(
-        argument_names & OF_CLASSES[class_of(function)].keys() or sides(call, function)
+    old = changes_in("keras").get(f".{called_method(call)}") or of_class(
+        class_of(function)
     )
+    return bool(argument_names & old.keys() or sides(call, function))
 
 
 def of_today(
@@ -161,14 +134,14 @@ def of_today(
       named: those with names.
     """
     args, named = _with_joined_sides(name, args, named)
-    old = OF_CLASSES[name]
+    changes = of_class(name)
     translated = {}
     for argument, value in named.items():
-        today = old.get(argument, argument)
-        is_refused = argument == _MODE and value != 0
-        if today or is_refused:
-            is_old = argument in old
-            translated[today or argument] = _value(argument, value) if is_old else value
+        change = changes.get(argument)
+        if change is None or (argument == _MODE and value != 0):
+            translated[argument] = value  # a refused mode, too
+        elif change.new:
+            translated[change.new] = change.value_today(value)
     return args, translated
 
 
@@ -182,9 +155,3 @@ def _with_joined_sides(
     if names and all(side in named for side in names):
         named = {**named, names[0]: tuple(named[side] for side in names)}
     return args, named
-
-
-def _value(argument: str, value: object) -> object:
-    """Return the value of an old argument as it is written today."""
-    values = VALUES.get(argument, {})
-    return values.get(value, value) if isinstance(value, str) else value

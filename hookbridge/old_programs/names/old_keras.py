@@ -105,7 +105,12 @@ def resolve(name: str, prefix: str, target: Target) -> Resolution | None:
 
 
 def is_there(name: str, target: Target) -> bool:
-    """Return whether the Keras that comes with a TensorFlow has a name of `keras`."""
+    """Return whether the Keras that comes with a TensorFlow has a name of `keras`.
+
+    Args:
+      name: the dotted name, which begins with `keras`.
+      target: the TensorFlow.
+    """
     if name in VERSIONS:
         return not target.has_estimator or name.startswith(KERAS)
     is_of_keras = name.partition(".")[0] == KERAS and not removed_part(name)
@@ -137,7 +142,12 @@ def _way_out(name: str) -> str:
 
 
 def in_file(replacement: str, of_tf1: bool) -> str:
-    """Return a name as a file has to write it that means TensorFlow 1, or not."""
+    """Return a name of `tf.keras` as a file has to write it.
+
+    Args:
+      replacement: the name.
+      of_tf1: whether the file means TensorFlow 1 by `tf`.
+    """
     if of_tf1 and replacement.startswith(f"{TF_KERAS}"):
         return replacement.replace("tf.", f"{V1}.", 1)
     if replacement in _LEGACY:

@@ -1,89 +1,62 @@
-"""Methods and arguments that have another name today."""
+"""How the arguments of a call have changed."""
 
 from __future__ import annotations
 
 import ast
 
 from hookbridge.old_programs.names import keras_arguments
+from hookbridge.old_programs.names.changes import OF_FUNCTIONS, Change, of_method
 from hookbridge.old_programs.names.old_values import READING, reads_bytes
 from hookbridge.old_programs.names.syntax import called_method
 
-# Method -> its name today.
-METHODS = {
-    "experimental_run_v2": "run",
-    "export_savedmodel": "export_saved_model",
-}
-# (Method, old argument) -> its name today; empty for one that is left out.
-ARGUMENTS = {
-    ("add_update", "inputs"): "",
-    ("add_meta_graph_and_variables", "legacy_init_op"): "main_op",
-    ("add_meta_graph", "legacy_init_op"): "main_op",
-    ("map", "num_threads"): "num_parallel_calls",
-    ("map", "output_buffer_size"): "",
-    **{
-        (method, old): today
-        for method, names in keras_arguments.OF_METHODS.items()
-        for old, today in names.items()
-    },
-}
-# Method -> the number of arguments without a name that it takes today.
-_PLACES = {"add_update": 1}
-# Function -> the arguments that it no longer takes, and the name of each today; empty
-# for one that is left out. The methods of other libraries may have such arguments.
-OF_FUNCTIONS: dict[str, dict[str, str]] = {
-    "json.load": {"encoding": ""},
-    "json.loads": {"encoding": ""},
-    "numpy.corrcoef": {"bias": "", "ddof": ""},
-    "numpy.histogram": {"normed": "density"},
-    "numpy.histogram2d": {"normed": "density"},
-    "numpy.histogramdd": {"normed": "density"},
-    "numpy.linalg.matrix_rank": {"M": "A"},
-    "numpy.nanpercentile": {"interpolation": "method"},
-    "numpy.nanquantile": {"interpolation": "method"},
-    "numpy.percentile": {"interpolation": "method"},
-    "numpy.quantile": {"interpolation": "method"},
-    "numpy.reshape": {"newshape": "shape"},
-    "numpy.save": {"fix_imports": ""},
-}
-# Argument of `numpy.fromstring` -> that of `numpy.frombuffer`, which reads bytes.
-_OF_BYTES = {"sep": "", "string": "buffer"}
 
-
-def name_today(call: ast.Call, keyword: ast.keyword, function: str) -> str | None:
-    """Return what an argument is called today.
-
-    None if it has its name, empty if it was removed.
+def change_of(
+    call: ast.Call, keyword: ast.keyword, function: str = ""
+) -> Change | None:
+    """Return how an argument has changed, if its name is not the current one.
 
     Args:
       call: a call of a method, or of a function of a module.
       keyword: an argument of it.
       function: the dotted name of the function; empty for a method.
+
+    Returns:
+      The change. None for an argument that has its name, and for one that counted
+      samples, which `keras_arguments.counted` yields.
     """
-    name = keyword.arg or ""
-    if function == READING:
-        return _OF_BYTES.get(name) if reads_bytes(call) else None
-    if function in OF_FUNCTIONS:
-        return OF_FUNCTIONS[function].get(name)
+    if function == READING and not reads_bytes(call):
+        return None
     if keras_arguments.class_of(function):
-        return keras_arguments.name_today(function, keyword)
-    return ARGUMENTS.get((called_method(call), name))
+        return keras_arguments.change_of(function, keyword)
+    changes = OF_FUNCTIONS.get(function) or of_method(called_method(call))
+    change = changes.get(keyword.arg or "")
+    return None if change and change.note == "counted samples" else change
 
 
 def surplus(call: ast.Call, function: str = "") -> list[ast.expr]:
-    """Return the positional arguments that a function no longer takes."""
-    number = _PLACES.get(called_method(call), len(call.args))
-    return [*keras_arguments.sides(call, function)[1:], *call.args[number:]]
+    """Return the positional arguments that a function no longer takes.
 
-
-def is_second(call: ast.Call, keyword: ast.keyword, function: str) -> bool:
-    """Return whether an argument is the shape of `reshape`, and needs no name.
-
-    It has none that all supported versions of NumPy know.
+    Args:
+      call: any call.
+      function: the dotted name of what is called; empty if it is not known.
     """
-    is_shape = function == "numpy.reshape" and keyword.arg == "newshape"
-    return is_shape and len(call.args) == 1 and keyword is call.keywords[0]
+    changes = of_method(called_method(call)).values()
+    is_shorter = any(change.note == "second of two" for change in changes)
+    return [
+        *keras_arguments.sides(call, function)[1:],
+        *(call.args[1:] if is_shorter else ()),
+    ]
 
 
-def becomes_prefetch(keyword: ast.keyword) -> bool:
-    """Return whether a call of `prefetch` replaces a removed argument."""
-    return keyword.arg == "output_buffer_size"
+def needs_no_name(call: ast.Call, keyword: ast.keyword, change: Change) -> bool:
+    """Return whether a renamed argument is the second one, and needs no name.
+
+    The shape of `reshape` has none that all supported versions of NumPy know.
+
+    Args:
+      call: the call.
+      keyword: the argument.
+      change: how it has changed.
+    """
+    is_second = len(call.args) == 1 and keyword is call.keywords[0]
+    return change.note == "needs no name" and is_second

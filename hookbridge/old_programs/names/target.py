@@ -104,7 +104,8 @@ def _has(names: Mapping[str, list[str] | None], rest: str) -> bool:
     What follows a class is not listed.
     """
     module = ""
-    for part in rest.split(".") if rest else ():
+    parts = rest.split(".") if rest else ()
+    for part in parts:
         members = names.get(module, ())
         if members is None:
             return True

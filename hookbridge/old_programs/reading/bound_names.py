@@ -60,7 +60,12 @@ class Scope:
         self.above = above  # the scope around it; None for a module
 
     def bind(self, name: str, dotted: str) -> None:
-        """Note what an import gives to a name."""
+        """Note what an import gives to a name.
+
+        Args:
+          name: the name in the file.
+          dotted: what is imported, by its full name.
+        """
         self.imported.setdefault(name, {})[dotted] = None
 
     def has(self, name: str) -> bool:
@@ -162,7 +167,9 @@ class Names:
         """Note `tf = importlib.import_module("tensorflow")`."""
         root, parts = _parts(node.value)
         module = loaded(root)
-        for target in node.targets if module else ():
+        if not module:
+            return
+        for target in node.targets:
             if isinstance(target, ast.Name):
                 scope.bind(target.id, ".".join([module, *parts]))
                 if scope is self._top:

@@ -98,11 +98,11 @@ class Conditions:
         return bool(calls & {"hasattr", "dir"} or is_of_version)
 
     def outcome(self, test: ast.expr, tensorflow: str = "") -> bool | None:
-        """Return what a condition comes to under all versions.
+        """Return what a condition comes to under all versions; None if unknown.
 
-        None if that is not known.
-
-        `tensorflow` is the only version of TensorFlow that counts, if it is given.
+        Args:
+          test: the condition.
+          tensorflow: the only version of TensorFlow that counts; empty for all of them.
         """
         try:
             outcomes = {

@@ -241,8 +241,9 @@ def _needing_v1(nodes: Sequence[ast.AST], names: Names) -> Iterator[_Sign]:
         needs = not has_graph and (at_module_level or name in _ANYWHERE)
         if needs or name in _WITH_THREADS:
             yield "needs_v1", name, call.lineno
-    for session in () if has_graph else _sessions_of_tests(nodes):
-        yield "needs_v1", "self.test_session()", session.lineno
+    if not has_graph:
+        for session in _sessions_of_tests(nodes):
+            yield "needs_v1", "self.test_session()", session.lineno
 
 
 def _sessions_of_tests(nodes: Sequence[ast.AST]) -> Iterator[ast.expr]:
@@ -250,8 +251,9 @@ def _sessions_of_tests(nodes: Sequence[ast.AST]) -> Iterator[ast.expr]:
 
     `session` and `cached_session` give one that runs eager tensors.
     """
-    for node in nodes:
-        for item in node.items if isinstance(node, ast.With) else ():
+    blocks = (node for node in nodes if isinstance(node, ast.With))
+    for block in blocks:
+        for item in block.items:
             call = item.context_expr
             name = last_name(call.func) if isinstance(call, ast.Call) else ""
             if name == "test_session" and item.optional_vars is not None:

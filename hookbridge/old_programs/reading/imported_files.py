@@ -85,6 +85,13 @@ def link(module: Module, own: Mapping[str, Module]) -> bool:
     """Give a module the names that it imports from other modules of its program.
 
     `from layers import *` and `from layers import tf as t` bind what `layers` binds.
+
+    Args:
+      module: the module, whose names are added to.
+      own: the program's modules, by the names under which they are imported.
+
+    Returns:
+      Whether there were any new ones.
     """
     names = module.names
     before = dict(names.bound)
@@ -132,7 +139,9 @@ def _starred_in(source: Names, name: str) -> Given | None:
 def _through(module: Module) -> Iterator[tuple[str, str]]:
     """Yield what attributes of other modules of its program are: `common.tf`."""
     names = module.names
-    for node in module.nodes if names.own else ():
+    if not names.own:
+        return
+    for node in module.nodes:
         if not isinstance(node, ast.Attribute):
             continue
         owner = names.by_imports(node.value)

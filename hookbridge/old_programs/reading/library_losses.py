@@ -72,7 +72,9 @@ def _uses(folder: str) -> tuple[Use, ...]:
     """Return the uses of removed names in a package, one for each name and file."""
     first_uses: dict[tuple[str, str], Use] = {}
     files = _files(folder)
-    for file in files if len(files) <= MAX_FILES else ():
+    if len(files) > MAX_FILES:
+        return ()
+    for file in files:
         with open(file, "rb") as opened:
             if not _seen().search(opened.read()):
                 continue

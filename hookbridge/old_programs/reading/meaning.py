@@ -52,7 +52,12 @@ def shows_tf1(file: Evidence) -> bool:
 
 
 def meaning_of(files: Iterable[Evidence], v1: bool = False) -> Meaning:
-    """Return the meaning of a program."""
+    """Return the meaning of a program.
+
+    Args:
+      files: what each of its files shows.
+      v1: whether it is known that it means TensorFlow 1, whatever they show.
+    """
     files = list(files)
     result = Meaning(
         **_first_uses(files),

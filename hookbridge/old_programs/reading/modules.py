@@ -135,7 +135,8 @@ class Module:
         evidence = examine(self.file, self.nodes, self.names, self.guarded)
         if self.notebook is None:
             return evidence
-        for line, text in self.notebook.old_pins[:1]:
+        if self.notebook.old_pins:
+            line, text = self.notebook.old_pins[0]
             pin = Use(f"`{text}`", self.file, line)
             evidence = dataclasses.replace(evidence, pin=pin)
         uses: dict[str, Any] = {
@@ -195,7 +196,9 @@ class Module:
     def column(self, line: int, offset: int) -> int:
         """Return the 1-based column in characters.
 
-        Python's offset counts bytes, from 0.
+        Args:
+          line: the number of the line, from 1.
+          offset: Python's offset in it, which counts bytes, from 0.
         """
         before = self.lines[line - 1].encode()[:offset] if offset else b""
         return len(before.decode()) + 1
@@ -261,7 +264,8 @@ def find_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[Path]:
                 f"Received {os.fspath(path)!r}, which {why_no_file(path)}; expected "
                 "Python files, notebooks or folders of them."
             )
-        for file in _walk(path, earlier) if path.is_dir() else [path]:
+        files = _walk(path, earlier) if path.is_dir() else [path]
+        for file in files:
             real = os.path.realpath(file)
             if real not in earlier:
                 earlier.add(real)

@@ -36,6 +36,13 @@ def uses(
     object with a method of such a name is taken for one of the library's, unless the
     module gives its own objects that name. A bare name counts if a starred import gives
     it.
+
+    Args:
+      nodes: all nodes of the module, each one before those below it.
+      names: what the names of the module mean.
+
+    Yields:
+      A node, and the canonical name that it uses.
     """
     inner: set[int] = set()
     starred, around = names.given, _Surroundings(nodes)

@@ -164,9 +164,9 @@ def _loaded(text: str) -> Any:
         raise ValueError("its JSON is nested too deeply") from None
 
 
-def _part(held: dict[str, Any], name: str, kind: type, of: str) -> Any:
+def _part(parts: dict[str, Any], name: str, kind: type, of: str) -> Any:
     """Return a part of the document, which has to be of a kind if it is there."""
-    value = held.get(name) or kind()
+    value = parts.get(name) or kind()
     if not isinstance(value, kind):
         expected = "an object" if kind is dict else "a list"
         raise ValueError(f"`{name}` of {of} is {value!r}, and not {expected}")

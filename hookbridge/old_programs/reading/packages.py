@@ -12,8 +12,11 @@ from hookbridge.old_programs.reading.meaning import Meaning
 def missing(meaning: Meaning, keras2: object) -> Iterator[tuple[object, list[str]]]:
     """Yield why a program needs packages, and the modules that are not installed.
 
-    `keras2` is why `tf.keras` has to be Keras 2, or None. Without a TensorFlow on this
-    machine nothing is missing beside it.
+    Without a TensorFlow on this machine nothing else is missing.
+
+    Args:
+      meaning: what the program means.
+      keras2: why `tf.keras` has to be Keras 2, or None.
     """
     version = installed.tensorflow()
     if version is None:

@@ -47,6 +47,13 @@ def read_program(files: Sequence[str], roots: Sequence[str]) -> Programs:
     """Read the main file of a program, and what it imports from own folders.
 
     A module that cannot be parsed is left out: importing it later shows the error.
+
+    Args:
+      files: the paths of the program's files, the main one first.
+      roots: the folders in which its imports are looked up.
+
+    Raises:
+      errors.InvalidArgumentError: the main file cannot be parsed.
     """
     main, *imported_ones = map(read_module, files)
     if isinstance(main, Unread):
@@ -260,6 +267,10 @@ class Programs:
 
         Other files may import it from this one. Files that were not read may, if this
         one only defines.
+
+        Args:
+          module: the file that imports it.
+          bound: the name as it is bound there.
         """
         is_main = module in self._of_main
         if bound in module.words or (is_main and not self._does_something(module)):
@@ -335,7 +346,13 @@ def read_programs(
 ) -> tuple[Programs, list[Unread]]:
     """Read files and folders, and the modules that they import.
 
-    `folder` is the one in which `python -m` looks for modules, and not beside files.
+    Args:
+      paths: the files, and the folders with all of their Python files and notebooks.
+      folder: where `python -m` looks for modules, and not beside the files; empty for
+        files that run by their paths.
+
+    Returns:
+      The programs, and the files and cells that cannot be parsed.
     """
     paths = list(paths)
     files = [read_module(path) for path in find_files(paths)]

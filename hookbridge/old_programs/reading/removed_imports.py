@@ -31,18 +31,35 @@ _OTHERS = frozenset({*TENSORFLOW, "distutils"})
 
 
 def removed_imports(module: Module, programs: Programs) -> Iterator[Import]:
-    """Return the imports of a file that fail, and are not expected to."""
+    """Return the imports of a file that fail, and are not expected to.
+
+    Args:
+      module: the file.
+      programs: the programs that it is part of, in whose folders modules may be.
+    """
     return filter(_is_removed, _of_libraries(module, programs))
 
 
 def unused_removed_imports(module: Module, programs: Programs) -> frozenset[str]:
-    """Return the names among them that nothing uses: the program runs without them."""
+    """Return the full names of `removed_imports` that nothing uses.
+
+    The program runs without them.
+
+    Args:
+      module: the file.
+      programs: the programs that it is part of, whose files may use the names.
+    """
     removed = filter(_is_removed, _of_libraries(module, programs))
     return frozenset(programs.unused_names(module, removed))
 
 
 def unused_absent_imports(module: Module, programs: Programs) -> Iterator[Import]:
-    """Yield the imports of which nothing is used, and whose package is absent."""
+    """Yield the imports of which nothing is used, and whose package is absent.
+
+    Args:
+      module: the file.
+      programs: the programs that it is part of, whose files may use the names.
+    """
     unused = programs.unused_names(module, _of_libraries(module, programs))
     for imported in _of_libraries(module, programs):
         if imported.full in unused and is_absent(imported.full, module, programs):
@@ -50,7 +67,13 @@ def unused_absent_imports(module: Module, programs: Programs) -> Iterator[Import
 
 
 def is_absent(name: str, module: Module, programs: Programs) -> bool:
-    """Return whether a module is neither installed nor in its program's folders."""
+    """Return whether a module is neither installed nor in its program's folders.
+
+    Args:
+      name: the dotted name of the module, or of something in it.
+      module: the file that imports it.
+      programs: the programs that the file is part of.
+    """
     root = name.partition(".")[0]
     if root in sys.modules or removed_part(root):
         return False
@@ -76,10 +99,15 @@ def missing_modules(module: Module, programs: Programs) -> Iterator[str]:
     """Yield what a file imports from packages of its program that no file is there for.
 
     A module in another language than Python may have to be built first.
+
+    Args:
+      module: the file.
+      programs: the programs that it is part of, whose folders have the packages.
     """
     for imported in all_imports(n for n in module.nodes if id(n) not in module.guarded):
         parts = [part for part in imported.full.split(".") if part not in ("", "*")]
-        num_modules = len(parts) - isinstance(imported.node, ast.ImportFrom)
+        has_name = isinstance(imported.node, ast.ImportFrom)
+        num_modules = len(parts) - 1 if has_name else len(parts)
         if level := getattr(imported.node, "level", 0):
             up = Path(os.path.dirname(module.path), *[".."] * (level - 1))
             above, places = "." * level, [up]
@@ -114,8 +142,9 @@ def _own_packages(root: str, module: Module, programs: Programs) -> list[Path]:
 
 def _of_libraries(module: Module, programs: Programs) -> Iterator[Import]:
     own_modules = programs.place(module).own
-    for node in module.nodes:
-        for imported in imports(node) if id(node) not in module.guarded else ():
+    unguarded = (node for node in module.nodes if id(node) not in module.guarded)
+    for node in unguarded:
+        for imported in imports(node):
             root = imported.full.partition(".")[0]
             is_own = any(is_below(n, root) for n in own_modules)
             if not root or is_own or root in _OTHERS or imported.bound == "*":
@@ -123,9 +152,10 @@ def _of_libraries(module: Module, programs: Programs) -> Iterator[Import]:
             yield imported
 
 
-def _is_removed(one: Import) -> bool:
-    if part := removed_part(one.full):
+def _is_removed(imported: Import) -> bool:
+    if part := removed_part(imported.full):
         row = removed_names()[part]
         return not (row.replacement or row.is_given_back or is_there(part))
-    num_modules = one.full.count(".") + isinstance(one.node, ast.Import)
-    return bool(missing(one.full, num_modules).rest)
+    num_parts = imported.full.count(".") + 1
+    num_modules = num_parts if isinstance(imported.node, ast.Import) else num_parts - 1
+    return bool(missing(imported.full, num_modules).rest)

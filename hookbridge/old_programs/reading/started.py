@@ -49,6 +49,10 @@ def by_name(main: Module, programs: Programs) -> ByName | None:
 
     By its path Python looks for modules beside the main file, and not above it; and
     the file is in no package, so that it can import nothing from `.`.
+
+    Args:
+      main: the main file.
+      programs: the programs of it, whose imports show the folder that they begin in.
     """
     if not main.file or main.notebook is not None:
         return None

@@ -58,6 +58,19 @@ def rewrite_files(
 
     What a file means follows from its whole program: the files that it imports are
     read, too.
+
+    Args:
+      paths: the files and folders.
+      target: the version of the TensorFlow that they have to run on, such as "2.21".
+      only: the names of the rules to use; empty for all.
+      skip: the names of rules to leave out.
+      rules: the rules to choose from.
+
+    Yields:
+      The rewrite of each file, or why it cannot be read or rewritten.
+
+    Raises:
+      errors.InvalidArgumentError: a rule or a version has no such name.
     """
     choice, paths = chosen(rules, only, skip), list(paths)
     programs, unread = read_programs(paths)
@@ -153,7 +166,12 @@ def _copy(source: Path, copy: Path) -> None:
 
 
 def moved(rewrite: FileRewrite, copies: Mapping[Path, Path]) -> FileRewrite:
-    """Return a rewrite that goes to the copy of its file, if `copy_to` has made one."""
+    """Return a rewrite that goes to the copy of its file, if there is one.
+
+    Args:
+      rewrite: the rewrite of a file.
+      copies: what `copy_to` has made: a file or folder, and its copy.
+    """
     file = rewrite.path.resolve()
     for source, copy in copies.items():
         if file.is_relative_to(source.resolve()):

@@ -104,14 +104,14 @@ class Answers:
         return value
 
     @_not_converted
-    def there(self, value: Any) -> Any:
+    def there(self, value: object) -> Any:
         """Return what a name means in a file that catches its `AttributeError`."""
         if views.is_gone(value):
             raise AttributeError(f"TensorFlow removed this name: {value!r}")
         return value
 
     @_not_converted
-    def has(self, value: Any, name: str) -> bool:
+    def has(self, value: object, name: str) -> bool:
         """`hasattr(value, name)`: a program that asks has another way without it."""
         if not hasattr(value, name):
             return False
@@ -120,10 +120,13 @@ class Answers:
 
     @_not_converted
     def star(self, dotted: str, namespace: dict[str, Any], *free: str) -> None:
-        """`from dotted import *`, in a file that reads the names in `free` bare.
+        """Answer `from dotted import *`.
 
-        These are given, too, where the module does not list them and has them all the
-        same.
+        Args:
+          dotted: the module.
+          namespace: the variables of the file, which get the names.
+          *free: the names that the file reads bare. They are given, too, if the module
+            has them and does not list them.
         """
         module = self.module(dotted)
         for name in stars.listed(self._targets_tf1, dotted, module):

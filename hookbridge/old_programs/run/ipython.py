@@ -96,7 +96,7 @@ class _Shell(InteractiveShell):
         """No history is kept."""
         self.history_manager = HistoryManager(shell=self, parent=self, enabled=False)
 
-    def enable_gui(self, gui: Any = None) -> None:
+    def enable_gui(self, gui: object = None) -> None:
         """Figures need no window."""
 
     def showtraceback(self, *values: Any, **more: Any) -> None:

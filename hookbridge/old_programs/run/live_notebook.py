@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
 
 from hookbridge import errors
 from hookbridge.ground import extras
@@ -17,7 +16,7 @@ from hookbridge.old_programs.run.own_program import Program
 LINE = "%load_ext hookbridge"
 
 
-def load_ipython_extension(shell: Any) -> None:
+def load_ipython_extension(shell: object) -> None:
     """`%load_ext hookbridge`: the cells that follow are those of TensorFlow 1.
 
     Args:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 from hookbridge.contrib.private_modules import View
 from hookbridge.old_programs.names.old_keras import KERAS, names_of
@@ -14,7 +13,7 @@ from hookbridge.old_programs.reading.import_statements import canonical
 _MORE = ("contrib", "flags", "__version__")
 
 
-def listed(targets_tf1: bool, dotted: str, module: Any) -> Collection[str]:
+def listed(targets_tf1: bool, dotted: str, module: object) -> Collection[str]:
     """Return the names: those of TensorFlow 1.15 in a file that means it."""
     root, _, inside = canonical(dotted).partition(".")
     if inside.startswith("contrib"):
@@ -35,7 +34,7 @@ def listed(targets_tf1: bool, dotted: str, module: Any) -> Collection[str]:
     return names
 
 
-def _of_module(module: Any) -> list[str]:
+def _of_module(module: object) -> list[str]:
     """Return what a module lists, or its names without an underscore."""
     names: list[str] | None = getattr(module, "__all__", None)
     return names or [name for name in dir(module) if not name.startswith("_")]

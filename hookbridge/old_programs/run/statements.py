@@ -18,14 +18,9 @@ from collections.abc import Collection
 from typing import Any
 
 from hookbridge.contrib.private_modules import KERAS
-from hookbridge.old_programs.names.keras_arguments import has_old_ends
-from hookbridge.old_programs.names.keras_arguments import name_today as keras_name_today
+from hookbridge.old_programs.names import keras_arguments
 from hookbridge.old_programs.names.old_values import mode_of_today, old_mode
-from hookbridge.old_programs.names.renamed_arguments import (
-    ARGUMENTS,
-    becomes_prefetch,
-    surplus,
-)
+from hookbridge.old_programs.names.renamed_arguments import change_of, surplus
 from hookbridge.old_programs.reading import guards, starred
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import imports, loaded
@@ -74,6 +69,7 @@ def as_run(
 
 def _name_ends_of_models(tree: ast.Module) -> None:
     """Give `Model(input=, output=)` the names that its class looks for."""
+    has_old_ends = keras_arguments.has_old_ends
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and has_old_ends(n)]
     if not calls:
         return
@@ -81,7 +77,8 @@ def _name_ends_of_models(tree: ast.Module) -> None:
     for call in calls:
         function = names.canonical(call.func) or ""
         for keyword in call.keywords:
-            keyword.arg = keras_name_today(function, keyword) or keyword.arg
+            if change := keras_arguments.change_of(function, keyword):
+                keyword.arg = change.new or keyword.arg
 
 
 def is_changed(
@@ -213,15 +210,14 @@ class _Rewriting(ast.NodeTransformer):
             asked = self._call("has")
             asked.args, asked.keywords = node.args, node.keywords
             return ast.copy_location(asked, node)
-        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         node.args = [a for a in node.args if a not in surplus(node)]
         size: ast.expr | None = None
         for keyword in list(node.keywords):
-            today = ARGUMENTS.get((method, keyword.arg or ""))
-            if today:
-                keyword.arg = today
-            elif today is not None:
-                size = keyword.value if becomes_prefetch(keyword) else None
+            change = change_of(node, keyword)
+            if change and change.new:
+                keyword.arg = change.new
+            elif change:
+                size = keyword.value if change.note == "becomes prefetch" else None
                 node.keywords.remove(keyword)
         if size is None:
             return node
@@ -241,7 +237,7 @@ def _is_answered(name: str) -> bool:
     return name.partition(".")[0] in ROOTS
 
 
-def _listed(nodes: Any) -> list[Any]:
+def _listed(nodes: object) -> list[Any]:
     return nodes if isinstance(nodes, list) else [nodes]
 
 

@@ -26,7 +26,7 @@ def is_gone(value: object) -> bool:
     return isinstance(value, Gone)
 
 
-def device(name_or_function: Any) -> Any:
+def device(name_or_function: object) -> Any:
     """`tf.device` of TensorFlow 2 that also takes functions."""
     import tensorflow as tf
 
@@ -62,7 +62,7 @@ def tensorflow(targets_tf1: bool) -> View:
     return View("tensorflow", (tf, v1), added)
 
 
-def _keras(module: Any, version: Callable[[], str]) -> Any:
+def _keras(module: object, version: Callable[[], str]) -> Any:
     """`tf.keras` with a `__version__`, which that of Keras 2 lacks."""
     try:
         has_version = hasattr(module, "__version__")
@@ -103,7 +103,7 @@ def _examples() -> Any:
 
 
 def find(targets_tf1: bool, dotted: str) -> Any:
-    """Return the object that a dotted name of TensorFlow or Keras stands for."""
+    """Return the object that a dotted name of TensorFlow or Keras means."""
     if dotted.partition(".")[0] == KERAS:
         return keras_package.find(dotted, targets_tf1)
     if dotted == PYTHON or dotted.startswith(f"{PYTHON}."):

@@ -7,12 +7,11 @@ import itertools
 from collections.abc import Iterator
 
 from hookbridge.old_programs.names import keras_arguments
+from hookbridge.old_programs.names.changes import renamed_method
 from hookbridge.old_programs.names.old_values import old_values
 from hookbridge.old_programs.names.renamed_arguments import (
-    METHODS,
-    becomes_prefetch,
-    is_second,
-    name_today,
+    change_of,
+    needs_no_name,
     surplus,
 )
 from hookbridge.old_programs.names.syntax import called_method, keywords, last_name
@@ -69,15 +68,16 @@ def _of_arguments(module: Module, call: ast.Call, name: str) -> Iterator[Finding
         title = 'TPUClusterResolver("")'
         yield finding_at(module, call, "OLD_ARGUMENT", title, f"`{way}`")
     method = called_method(call)
-    for argument, today in keras_arguments.counted(call):
-        title, way = f"{method}({argument}=)", f"`{today}=` samples / batch size"
+    for change in keras_arguments.counted(call):
+        title = f"{method}({change.old}=)"
+        way = f"`{change.new}=` samples / batch size"
         yield finding_at(module, call, "KERAS1_COUNT", title, way)
     for node, today in itertools.islice(old_values(call, name), 1):
         way = f"`{today.format(ast.unparse(node))}`"
         yield finding_at(module, call, "OLD_ARGUMENT", name or method, way)
-    if method in METHODS:
-        yield finding_at(module, call, "OLD_ARGUMENT", method, f"`{METHODS[method]}`")
-    for _ in surplus(call)[:1]:
+    if today := renamed_method(method):
+        yield finding_at(module, call, "OLD_ARGUMENT", method, f"`{today}`")
+    if surplus(call):
         way = "the call without its last argument"
         yield finding_at(module, call, "OLD_ARGUMENT", method, way)
     for keyword in call.keywords:
@@ -88,13 +88,13 @@ def _of_argument(
     module: Module, call: ast.Call, keyword: ast.keyword, function: str
 ) -> Iterator[Finding]:
     """Yield an argument that has another name on the target, or none."""
-    today = name_today(call, keyword, function)
-    if today is None:
+    change = change_of(call, keyword, function)
+    if change is None:
         return
-    way = f"`{today}=`" if today else "the call without this argument"
-    if becomes_prefetch(keyword):
+    way = f"`{change.new}=`" if change.new else "the call without this argument"
+    if change.note == "becomes prefetch":
         way = "`.prefetch(...)` after the `map`"
-    elif is_second(call, keyword, function):
+    elif needs_no_name(call, keyword, change):
         way = "the argument without its name"
     name = called_method(call) or function
     yield finding_at(module, call, "OLD_ARGUMENT", f"{name}({keyword.arg}=)", way)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import os
 import re
 from collections.abc import Iterator
@@ -38,7 +39,8 @@ def _started(module: Module, node: ast.AST) -> Iterator[str]:
         first, *arguments = node.elts
         if _is_python(first, module):
             files = (text for argument in arguments for text in _texts(argument))
-            yield from [text for text in files if text.endswith(".py")][:1]
+            programs = (text for text in files if text.endswith(".py"))
+            yield from itertools.islice(programs, 1)
     elif isinstance(node, ast.Call) and node.args:
         function = module.names.through_program(node.func) or ""
         if function.startswith(_SHELLS) and not isinstance(node.args[0], ast.List):

@@ -35,8 +35,8 @@ class Finding:
       column: 1-based, in characters.
       code: the rule's reason code, such as `ESTIMATOR`.
       verdict: "manual" (a person has to do it), "assisted" (a rule rewrites it, a
-        person checks), "bridge" (hookbridge carries it at run time), "auto" (a rule
-        rewrites it) or "fine" (runs as it is).
+        person checks), "bridge" (hookbridge supports it at run time), "auto" (a
+        rule rewrites it) or "fine" (runs as it is).
       name: what was found, as a dotted name: `tf.estimator.Estimator`.
       message: what breaks on the target, in a sentence.
       way_out: what to write or do.

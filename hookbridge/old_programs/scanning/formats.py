@@ -19,10 +19,10 @@ from hookbridge.old_programs.scanning.findings import CODES, Report
 # Verdict -> what it means, and its level in SARIF 2.1.0, which has four.
 _VERDICTS = {
     "manual": ("a person has to do it", "error"),
-    "assisted": ("the fix is known; a person checks it", "warning"),
-    "bridge": ("hookbridge carries it at run time", "note"),
-    "auto": ("a plain rename", "warning"),
-    "fine": ("runs as it is", "none"),
+    "assisted": ("the replacement is known; a person checks the result", "warning"),
+    "bridge": ("hookbridge supports it at run time", "note"),
+    "auto": ("`migrate rewrite` changes it", "warning"),
+    "fine": ("it runs as it is", "none"),
 }
 
 

@@ -71,9 +71,16 @@ def scan(paths: Iterable[str | os.PathLike[str]], *, target: str = NEWEST) -> Re
 
 
 def findings_of(module: Module, place: Place, target: Target) -> list[Finding]:
-    """Return what the target lacks of one module, by line."""
+    """Return what the target lacks of one module, by line.
+
+    Args:
+      module: the module.
+      place: what its program says of it.
+      target: the TensorFlow that it has to run on.
+    """
     findings = [*_names(module, place, target), *_switches(module, place, target)]
-    for line, text in module.notebook.old_pins if module.notebook is not None else ():
+    pins = module.notebook.old_pins if module.notebook is not None else ()
+    for line, text in pins:
         findings += [finding_at(module, None, "OLD_PIN", text, _PIN_WAY, first=line)]
     for node in module.nodes:
         if isinstance(node, ast.With):

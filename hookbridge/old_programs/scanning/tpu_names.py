@@ -13,9 +13,13 @@ _LOCAL = '"local"'
 
 
 def unnamed(module: Module, call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
-    """Yield the expressions of a call that are an empty name, with new texts.
+    """Yield the expressions of a call that are an empty name of a TPU, with new texts.
 
     A flag is one if its default is an empty text.
+
+    Args:
+      module: the module that has the call.
+      call: any call; only one of `TPUClusterResolver` has any.
     """
     if not (module.names.canonical(call.func) or "").endswith(_RESOLVER):
         return

@@ -23,7 +23,7 @@ from callback_recorder import callback_of
 import hookbridge as hb
 from hookbridge.adapters.session_graph import saved
 from hookbridge.adapters.state import document, rewriting, storage
-from hookbridge.adapters.state.backups import Backup, choose_newest
+from hookbridge.adapters.state.backups import Backup, newest
 from hookbridge.adapters.state.files import StateFiles
 
 ONE_KERAS = True
@@ -248,7 +248,7 @@ def test_of_one_step_the_backup_with_all_events_wins(
     (tmp_path / "backup" / "training_metadata.json").write_text("{}")
     backup = Backup(str(tmp_path / "backup"))
     files.save(backup.prefix, 12)
-    wins = choose_newest(checkpoint, 12, [backup], files) is not None
+    wins = newest(checkpoint, 12, [backup], files)[0] is not None
     assert wins is backup.exists is in_step
     assert len(absl_records("lacks the end of that step")) == in_step
 

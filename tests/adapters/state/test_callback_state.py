@@ -14,7 +14,6 @@ from callback_loops import STEPS, session_loop
 from callback_recorder import callback_of
 from state_runs import options, restored
 
-from hookbridge.adapters.session_state.loop_state import parse
 from hookbridge.adapters.state import codec as state_codec
 
 ONE_KERAS = True
@@ -139,7 +138,7 @@ def test_damaged_file_is_reported(kind: str, tmp_path: Path, absl_records: Any) 
     stop.on_train_begin()
     path = tmp_path / "model.ckpt-7.hookbridge.json"
     path.write_text(DAMAGE[kind])
-    restored(stop, str(tmp_path / "model.ckpt-7"), parse=parse)
+    restored(stop, str(tmp_path / "model.ckpt-7"))
     assert absl_records(str(path)) and stop.wait == 0
 
 

@@ -209,7 +209,7 @@ def test_a_worker_writes_to_a_file_of_its_own(
 
     prefix = str(tmp_path / "model.ckpt-1")
     state = StateFiles()
-    part = state.add([chief := made("chief")], dict)
+    part = state.add([chief := made("chief")])
     part.begin()
     chief.best = 0.5
     state.save(prefix, 1)
@@ -218,7 +218,7 @@ def test_a_worker_writes_to_a_file_of_its_own(
         task = {"cluster": cluster, "task": {"type": kind, "index": 0}}
         monkeypatch.setenv("TF_CONFIG", json.dumps(task))
         state = StateFiles()
-        part = state.add([other := made("other")], dict)
+        part = state.add([other := made("other")])
         saved = state.read(prefix)
         assert saved is not None
         part.begin()

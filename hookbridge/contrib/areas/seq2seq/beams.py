@@ -37,7 +37,7 @@ class FinalBeamSearchDecoderOutput(NamedTuple):
     beam_search_decoder_output: Any
 
 
-def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
+def tile_batch(t: object, multiplier: int, name: str | None = None) -> Any:
     """Repeat each entry of a batch, in a structure of tensors."""
     with tf.name_scope(name or "tile_batch"):
         return tf.nest.map_structure(lambda x: tf.repeat(x, multiplier, 0), t)
@@ -82,10 +82,10 @@ class BeamSearchDecoder(Decoder):
     def __init__(
         self,
         cell: Any,
-        embedding: Any,
-        start_tokens: Any,
-        end_token: Any,
-        initial_state: Any,
+        embedding: object,
+        start_tokens: object,
+        end_token: object,
+        initial_state: object,
         beam_width: int,
         output_layer: Callable[[Any], Any] | None = None,
         length_penalty_weight: float = 0.0,
@@ -188,7 +188,7 @@ class BeamSearchDecoder(Decoder):
         best, places = tf.math.top_k(tf.reshape(scores, flat), beams)
         ids, parents = places % vocabulary, places // vocabulary
 
-        def of_parents(value: Any) -> Any:
+        def of_parents(value: object) -> Any:
             return tf.gather(value, parents, axis=1, batch_dims=1)
 
         before = of_parents(state.finished)

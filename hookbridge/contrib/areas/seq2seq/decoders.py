@@ -24,7 +24,13 @@ class Decoder:
         return False
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> Any:
-        """Return `(outputs, state)` of all steps; outputs are `[time, batch, ...]`."""
+        """Return `(outputs, state)` of all steps.
+
+        Args:
+          outputs: what the steps have returned, `[time, batch, ...]`.
+          final_state: the state after the last step.
+          sequence_lengths: `[batch]`, the number of steps until each one was finished.
+        """
         raise NotImplementedError("finalize")
 
 
@@ -156,7 +162,7 @@ def dynamic_decode(
     return outputs, state, lengths
 
 
-def _kept(finished: Any, old: Any, new: Any) -> Any:
+def _kept(finished: object, old: object, new: object) -> Any:
     """Return the old values where sequences are finished, the new ones elsewhere."""
     return map_batched(
         lambda after, before: tf.compat.v1.where(finished, before, after), new, old

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.contrib.areas.cells import transpose_batch_time
+from hookbridge.ground.protocols import Tensor
 
 
 class Helper:
@@ -28,8 +29,8 @@ class TrainingHelper(Helper):
 
     def __init__(
         self,
-        inputs: Any,
-        sequence_length: Any,
+        inputs: object,
+        sequence_length: object,
         time_major: bool = False,
         name: str | None = None,
     ) -> None:
@@ -59,7 +60,7 @@ class TrainingHelper(Helper):
     ) -> Any:
         return *self._at(time + 1), state
 
-    def _at(self, time: Any) -> tuple[Any, Any]:
+    def _at(self, time: object) -> tuple[Any, Any]:
         """Which sequences end before a step, and the inputs of the step."""
         lengths = self._sequence_length
         finished = lengths <= tf.cast(time, lengths.dtype)
@@ -79,10 +80,10 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
 
     def __init__(
         self,
-        inputs: Any,
-        sequence_length: Any,
-        embedding: Any,
-        sampling_probability: Any,
+        inputs: object,
+        sequence_length: object,
+        embedding: object,
+        sampling_probability: object,
         time_major: bool = False,
         seed: int | None = None,
         scheduling_seed: int | None = None,
@@ -109,7 +110,9 @@ class ScheduledEmbeddingTrainingHelper(TrainingHelper):
 class GreedyEmbeddingHelper(Helper):
     """The next input is the embedding of the best id."""
 
-    def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:
+    def __init__(
+        self, embedding: object, start_tokens: object, end_token: object
+    ) -> None:
         self._embedding_fn = embedding_function(embedding)
         self._start_tokens = tf.convert_to_tensor(start_tokens, tf.int32)
         self._end_token = tf.convert_to_tensor(end_token, tf.int32)
@@ -134,10 +137,10 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
 
     def __init__(
         self,
-        embedding: Any,
-        start_tokens: Any,
-        end_token: Any,
-        softmax_temperature: Any = None,
+        embedding: object,
+        start_tokens: object,
+        end_token: object,
+        softmax_temperature: object = None,
         seed: int | None = None,
     ) -> None:
         super().__init__(embedding, start_tokens, end_token)
@@ -149,22 +152,22 @@ class SampleEmbeddingHelper(GreedyEmbeddingHelper):
         return _drawn(outputs if scale is None else outputs / scale, self._seed)
 
 
-def embedding_function(embedding: Any) -> Any:
+def embedding_function(embedding: object) -> Any:
     """Return a function of ids for a function or a table."""
     if callable(embedding):
         return embedding
     return lambda ids: tf.nn.embedding_lookup(embedding, ids)
 
 
-def _best(outputs: Any) -> Any:
+def _best(outputs: object) -> Any:
     return tf.argmax(outputs, -1, output_type=tf.int32)
 
 
-def _drawn(logits: Any, seed: int | None) -> Any:
+def _drawn(logits: object, seed: int | None) -> Any:
     return tf.random.categorical(logits, 1, tf.int32, seed)[:, 0]
 
 
-def _array_of(tensor: Any) -> Any:
+def _array_of(tensor: Tensor) -> Any:
     shape = tensor.shape[1:] if tensor.shape.rank else None
     array = tf.TensorArray(tensor.dtype, tf.shape(tensor)[0], element_shape=shape)
     return array.unstack(tensor)

@@ -24,11 +24,11 @@ class AttentionMechanism:
         self,
         num_units: int,
         has_query_layer: bool,
-        memory: Any,
-        memory_sequence_length: Any = None,
+        memory: object,
+        memory_sequence_length: object = None,
         probability_fn: Callable[[Any], Any] | None = None,
-        score_mask_value: Any = None,
-        dtype: Any = None,
+        score_mask_value: object = None,
+        dtype: object = None,
         name: str | None = None,
     ) -> None:
         self._num_units, self._name = num_units, name
@@ -64,16 +64,16 @@ class AttentionMechanism:
         """Return the state before the first step."""
         return self.initial_alignments(batch_size, dtype)
 
-    def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
+    def __call__(self, query: object, state: object) -> tuple[Any, Any]:
         """Return the alignments, which are the new state too."""
         with tf.compat.v1.variable_scope(None, self._scope, [query]):
             alignments = self._probability_fn(self._score(query), state)
         return alignments, alignments
 
-    def _score(self, query: Any) -> Any:
+    def _score(self, query: object) -> Any:
         raise NotImplementedError("_score")
 
-    def _probability_fn(self, score: Any, previous_alignments: Any) -> Any:
+    def _probability_fn(self, score: object, previous_alignments: object) -> Any:
         """Return the alignments of scores."""
         if self._mask is not None:
             least = tf.fill(tf.shape(score), self._score_mask_value)
@@ -89,8 +89,8 @@ class BahdanauAttention(AttentionMechanism):
     def __init__(
         self,
         num_units: int,
-        memory: Any,
-        memory_sequence_length: Any = None,
+        memory: object,
+        memory_sequence_length: object = None,
         normalize: bool = False,
         *args: Any,
         **kwargs: Any,
@@ -122,8 +122,8 @@ class LuongAttention(AttentionMechanism):
     def __init__(
         self,
         num_units: int,
-        memory: Any,
-        memory_sequence_length: Any = None,
+        memory: object,
+        memory_sequence_length: object = None,
         scale: bool = False,
         *args: Any,
         **kwargs: Any,
@@ -142,7 +142,7 @@ class LuongAttention(AttentionMechanism):
         return score
 
 
-def _layer(units: int, name: str, dtype: Any) -> Any:
+def _layer(units: int, name: str, dtype: object) -> Any:
     return tf.compat.v1.layers.Dense(
         units, use_bias=False, name=name, dtype=dtype or tf.float32
     )

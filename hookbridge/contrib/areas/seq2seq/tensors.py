@@ -6,15 +6,17 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.ground.protocols import Tensor
 
-def dimensions(tensor: Any) -> list[Any]:
+
+def dimensions(tensor: Tensor) -> list[Any]:
     """Return the dimensions of a tensor: numbers if known, otherwise tensors."""
     dynamic = tf.shape(tensor)
     sizes = enumerate(tensor.shape.as_list())
     return [dynamic[axis] if size is None else size for axis, size in sizes]
 
 
-def map_batched(function: Any, state: Any, *others: Any) -> Any:
+def map_batched(function: Any, state: object, *others: Any) -> Any:
     """Map the parts of a state that have a batch; scalars and arrays stay."""
 
     def one(value: Any, *rest: Any) -> Any:

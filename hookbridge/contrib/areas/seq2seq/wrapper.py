@@ -41,10 +41,10 @@ class AttentionWrapper(RNNCell):  # type: ignore[misc]
         alignment_history: bool = False,
         cell_input_fn: Callable[[Any, Any], Any] | None = None,
         output_attention: bool = True,
-        initial_cell_state: Any = None,
+        initial_cell_state: object = None,
         name: str | None = None,
         *,
-        dtype: Any = None,
+        dtype: object = None,
     ) -> None:
         super().__init__(name=name)
         if isinstance(attention_mechanism, list | tuple):
@@ -92,7 +92,12 @@ class AttentionWrapper(RNNCell):  # type: ignore[misc]
         )
 
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
-        """Return the state before the first step."""
+        """Return the state before the first step.
+
+        Args:
+          batch_size: the number of sequences, or a tensor with it.
+          dtype: the type of cell states and alignments.
+        """
         state = self._initial_cell_state
         if state is None:
             state = self._cell.zero_state(batch_size, dtype)
@@ -131,5 +136,5 @@ class AttentionWrapper(RNNCell):  # type: ignore[misc]
         return (attention if self._output_attention else output), new
 
 
-def _side_by_side(inputs: Any, attention: Any) -> Any:
+def _side_by_side(inputs: object, attention: object) -> Any:
     return tf.concat([inputs, attention], -1)

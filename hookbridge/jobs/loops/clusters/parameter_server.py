@@ -43,9 +43,9 @@ _LOST_SERVER = re.compile(
 
 def parameter_server_strategy(
     config: ClusterConfig | None = None,
-    variable_partitioner: Any = None,
+    variable_partitioner: object = None,
     *,
-    guests: Any = (),
+    guests: object = (),
     start_secs: float = START_SECS,
     lost_secs: float = WORKERS_LOST_SECS,
 ) -> Any:

@@ -66,7 +66,7 @@ class SessionCluster:
         self,
         config: ClusterConfig | None = None,
         *,
-        session_config: Any = None,
+        session_config: object = None,
         lost_secs: float = LOST_SECS,
         start_secs: float = START_SECS,
     ) -> None:
@@ -165,7 +165,7 @@ class SessionCluster:
             self._server = start_server(self.config, self._session_config)
         return self._server
 
-    def session_config(self, base: Any = None) -> Any:
+    def session_config(self, base: object = None) -> Any:
         """Return a `ConfigProto` whose sessions depend only on the parameter servers.
 
         So a session waits for no other worker, be it late or gone.
@@ -201,7 +201,7 @@ class SessionCluster:
 
     @contextlib.contextmanager
     def training_session(
-        self, hooks: Iterable[Any] = (), *, config: Any = None, **options: Any
+        self, hooks: Iterable[Any] = (), *, config: object = None, **options: Any
     ) -> Iterator[Any]:
         """Return a `MonitoredTrainingSession` of this task.
 

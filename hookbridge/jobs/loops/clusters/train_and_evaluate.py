@@ -25,7 +25,7 @@ from hookbridge.jobs.loops.tasks.server import own_target
 from hookbridge.jobs.loops.tasks.task_checks import check_jobs
 
 
-def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
+def train_and_evaluate(estimator: Any, train_spec: object, eval_spec: object) -> Any:
     """`tf.estimator.train_and_evaluate` in which one task's stop stops all tasks.
 
     Chief and workers run TensorFlow's own function with two more hooks. All of them

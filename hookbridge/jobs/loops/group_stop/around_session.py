@@ -21,7 +21,13 @@ _LOST = (tf.errors.UnavailableError, tf.errors.AbortedError)
 
 @contextlib.contextmanager
 def stop_of_all(group: GroupStop, target: str = "") -> Iterator[None]:
-    """Stop the other tasks when an exception leaves the block; see `stop_by`."""
+    """Stop the other tasks when an exception leaves the block; see `stop_by`.
+
+    Args:
+      group: this process's part of the job.
+      target: the address of its own server, for a process that has not joined the job;
+        empty if it has none.
+    """
     try:
         yield
     except GroupStopped:
@@ -49,6 +55,11 @@ def stop_by(group: GroupStop, error: BaseException, target: str = "") -> None:
     """Stop every process of the job because of an error of this one.
 
     A process that has not joined the job yet does so first, through its own server.
+
+    Args:
+      group: this process's part of the job.
+      error: the error, from which reason and exit code follow.
+      target: the address of its own server; empty if it has none.
     """
     with contextlib.suppress(Exception):  # the error that counts is `error`
         if target and not group.stopped and group.servers_listen():
@@ -57,7 +68,15 @@ def stop_by(group: GroupStop, error: BaseException, target: str = "") -> None:
 
 
 def end_with(code: int, reason: str | None) -> None:
-    """End this process unless the code is 0, and say why."""
+    """End this process unless the code is 0, and say why on stderr.
+
+    Args:
+      code: the exit code.
+      reason: why the job ends.
+
+    Raises:
+      SystemExit: the code is not 0.
+    """
     if code:
         sys.stderr.write(f"hookbridge: exit code {code}: {reason}\n")
         raise SystemExit(code)
@@ -89,7 +108,12 @@ def stop_is_no_error(group: GroupStop) -> Iterator[None]:
 
 
 def gated(scaffold: Any, group: GroupStop) -> Any:
-    """Return a scaffold that waits for the servers before each session."""
+    """Return a scaffold that waits for the servers before each session.
+
+    Args:
+      scaffold: the user's `Scaffold`, which is changed; None makes one.
+      group: this process's part of the job.
+    """
     scaffold = scaffold or tf.compat.v1.train.Scaffold()
     finalize = scaffold.finalize
 

@@ -95,7 +95,9 @@ class Notes:
         with contextlib.suppress(tf.errors.OpError):
             self._session.close()
 
-    def _run(self, fetch: Any, feeds: Any = None, timeout_ms: int = CALL_MS) -> Any:
+    def _run(
+        self, fetch: object, feeds: object = None, timeout_ms: int = CALL_MS
+    ) -> Any:
         options = tf.compat.v1.RunOptions(timeout_in_ms=timeout_ms)
         return self._session.run(fetch, feeds, options=options)
 
@@ -127,7 +129,11 @@ class _Note(NamedTuple):
 def left_note(job: str, index: int) -> str:
     """Return the name of a task's note on each parameter server that it has left.
 
-    That of the chief has the exit code of the job.
+    The note of the chief has the exit code of the job.
+
+    Args:
+      job: the job of the task, such as "worker".
+      index: its number in the job.
     """
     return f"left_{job}_{index}"
 
@@ -212,7 +218,16 @@ class StopBoard(Notes):
 
 
 def stop_job(target: str, config: ClusterConfig, ending: JobStop) -> bool:
-    """Stop a job from a process that is none of its trainers; False if none began."""
+    """Stop a job from a process that is none of its trainers.
+
+    Args:
+      target: the address of a server that can reach the parameter servers.
+      config: the cluster of the job.
+      ending: the reason and the exit code for all of its processes.
+
+    Returns:
+      Whether the job had begun; one that has not is not stopped.
+    """
     board = StopBoard(target, config)
     try:
         generation = board.generation()

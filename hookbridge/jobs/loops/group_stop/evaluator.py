@@ -49,10 +49,16 @@ def write_marker(model_dir: str, ending: JobStop) -> None:
 def ending_together(
     group: GroupStop, model_dir: str | None, leave: Callable[[], None], target: str = ""
 ) -> Iterator[None]:
-    """Around the training of a task: how it ends, and how it ends with the job.
+    """Surround the training of a task: how it ends, and how it ends with the job.
 
-    SIGTERM ends it, an error ends all tasks (`stop_of_all`), `leave` is called after
-    it, and the process ends if the job is not done. Evaluators of `model_dir` see that.
+    SIGTERM ends it, an error ends all tasks (`stop_of_all`), and the process ends if
+    the job is not done.
+
+    Args:
+      group: this process's part of the job.
+      model_dir: the folder in which evaluators see the end; None if there is none.
+      leave: is called after the training, however it ends.
+      target: the address of the task's own server; empty if it has none.
     """
     if model_dir:
         look = JobEnd(model_dir, group.config).ask_ending
@@ -175,7 +181,12 @@ def checkpoints_until_stop(
 
 
 def checkpoints_until(end: JobEnd, model_dir: str) -> Iterator[str]:
-    """As `checkpoints_until_stop`, with a given `JobEnd`."""
+    """Yield what `checkpoints_until_stop` yields, with a given `JobEnd`.
+
+    Args:
+      end: tells whether the job has ended.
+      model_dir: the folder with the checkpoints.
+    """
     newest: str | None = None
     while True:
         ending = end.ask_ending()
@@ -195,6 +206,11 @@ def stop_from_outside(config: ClusterConfig, reason: str, end: JobEnd) -> None:
     """Stop a job from a process outside its cluster.
 
     A job that has not begun is stopped as soon as it begins.
+
+    Args:
+      config: the cluster of the job.
+      reason: why it stops, for the messages of its processes.
+      end: tells whether the job has ended by itself meanwhile.
     """
     # Parameter server 0 itself runs the few operations of a stop.
     server = dataclasses.replace(config, task_type="ps", task_index=0)

@@ -178,7 +178,7 @@ def _limit_grace(coord: Coordinator) -> None:
     join = coord.join
 
     def limited(
-        threads: Any = None,
+        threads: object = None,
         stop_grace_period_secs: float = GRACE_SECS,
         ignore_live_threads: bool = False,
     ) -> Any:
@@ -190,7 +190,7 @@ def _limit_grace(coord: Coordinator) -> None:
 
     request_stop = coord.request_stop
 
-    def quiet(ex: Any = None) -> Any:
+    def quiet(ex: object = None) -> Any:
         # A closing session cancels waiting calls, and later calls find no session. In
         # the coordinator's threads these errors are not failures.
         if coord.joined and isinstance(ex, (tf.errors.OpError, RuntimeError)):

@@ -157,7 +157,12 @@ class GroupStop:
         self._guarded(lambda board: board.ready(self._generation))
 
     def request(self, reason: str, code: int = exit_codes.DONE) -> None:
-        """Stop every process of the job, with an exit code for all of them."""
+        """Stop every process of the job.
+
+        Args:
+          reason: why, for the messages of all of them.
+          code: the exit code of all of them.
+        """
         if self.helpers_end.is_set() or self.stopped:
             return
         # The other processes are told first. When this process stops, it closes things
@@ -202,7 +207,12 @@ class GroupStop:
             self._board.close()
 
     def lost(self, tasks: Sequence[ports.Task], secs: float) -> errors.TaskLostError:
-        """Return the error about tasks that are gone."""
+        """Return the error about tasks that are gone.
+
+        Args:
+          tasks: `(job, index)` of each.
+          secs: for how long none of them could be reached.
+        """
         return errors.TaskLostError(
             f"{ports.named(self.config, tasks)} cannot be reached"
             f"{ports.lasting(secs)}; `{self.name}` expected a server that listens "

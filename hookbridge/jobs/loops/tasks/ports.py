@@ -18,7 +18,12 @@ Task = tuple[str, int]  # job and index
 
 
 def named(config: ClusterConfig, tasks: Iterable[Task]) -> str:
-    """Return tasks with their addresses, for messages."""
+    """Return tasks with their addresses, for messages.
+
+    Args:
+      config: the cluster that has them.
+      tasks: `(job, index)` of each.
+    """
     return ", ".join(f"`{job}` {i} ({config.cluster[job][i]})" for job, i in tasks)
 
 
@@ -59,7 +64,13 @@ def check_own_port(config: ClusterConfig) -> None:
 
 
 def is_listening(config: ClusterConfig, job: str, index: int) -> bool:
-    """Return whether a task's server accepts connections: its process runs."""
+    """Return whether a task's server accepts connections: its process runs.
+
+    Args:
+      config: the cluster that has the task.
+      job: the job of the task, such as "ps".
+      index: its number in the job.
+    """
     with contextlib.suppress(OSError):
         socket.create_connection(address(config, job, index), PROBE_SECS).close()
         return True

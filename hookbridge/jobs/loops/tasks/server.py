@@ -24,8 +24,16 @@ v1 = tf.compat.v1
 ANSWER_SECS = 5.0
 
 
-def start_server(config: ClusterConfig, session_config: Any) -> Any:
-    """Start the server of this task of a cluster, on its port."""
+def start_server(config: ClusterConfig, session_config: object) -> Any:
+    """Start the server of this task of a cluster, on its port.
+
+    Args:
+      config: the cluster, and which task this process is.
+      session_config: the server's `ConfigProto`, or None.
+
+    Raises:
+      errors.ClusterError: another program has the port.
+    """
     ports.check_own_port(config)
     members = {
         j: list(hosts) for j, hosts in config.cluster.items() if j in SERVER_TYPES
@@ -41,7 +49,13 @@ def start_server(config: ClusterConfig, session_config: Any) -> Any:
 def answers(config: ClusterConfig, job: str, index: int) -> bool:
     """Return whether a TensorFlow server of this task listens at its address.
 
-    Another program may have the port, or the server of another task.
+    Another program may have the port, or the server of another task. It has
+    `ANSWER_SECS` to answer.
+
+    Args:
+      config: the cluster that has the task.
+      job: the job of the task, such as "ps".
+      index: its number in the job.
     """
     device = f"/job:{job}/task:{index}"
     probe = v1.ConfigProto(
@@ -76,6 +90,10 @@ def limit_close(session: Session, limit_secs: float = CLOSE_SECS) -> None:
     """Make `session.close()` return in time, even if the session is not closed yet.
 
     A thread goes on closing it; the process does not end before that thread.
+
+    Args:
+      session: the session, whose `close` is replaced.
+      limit_secs: for how long `close` waits.
     """
     reference = weakref.ref(session)
     begun = threading.Event()

@@ -71,7 +71,18 @@ def config_of(
     job_name: str | None,
     task_index: int | str | None,
 ) -> ClusterConfig:
-    """Return the cluster that the flags describe; without hosts the job is local."""
+    """Return the cluster that the flags describe; without hosts the job is local.
+
+    Args:
+      ps_hosts: the addresses of `--ps_hosts`, separated by commas or in a list.
+      worker_hosts: those of `--worker_hosts`.
+      job_name: "ps" or "worker".
+      task_index: the number of this process in its job, from 0.
+
+    Raises:
+      errors.InvalidArgumentError: a list has what is not an address, or there is no
+        such task.
+    """
     lists = {"ps": _hosts(ps_hosts), "worker": _hosts(worker_hosts)}
     if not any(lists.values()) and not job_name:
         return ClusterConfig()

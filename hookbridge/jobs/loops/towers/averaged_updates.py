@@ -239,7 +239,7 @@ def _apply_as_one(same: Sequence[Update], divisor: float) -> None:
         add_control_inputs(update.done, [getattr(applied, "op", applied)])
 
 
-def _apply(apply: Callable[[], Any], optimizer: Any) -> Any:
+def _apply(apply: Callable[[], Any], optimizer: object) -> Any:
     """Call `apply`; with several workers only the worker's own step has to wait.
 
     `SyncReplicasOptimizer.apply_gradients` makes two things: the worker's step, and

@@ -39,7 +39,7 @@ def own_collections() -> Iterator[dict[str, list[Any]]]:
 
 @contextlib.contextmanager
 def tower_collections(
-    index: int, shard: Any, *, losses_are_added: bool
+    index: int, shard: object, *, losses_are_added: bool
 ) -> Iterator[None]:
     """Let only tower `index` see what it adds to the collections.
 

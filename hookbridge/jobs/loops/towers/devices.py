@@ -56,7 +56,7 @@ def tower_devices(
     return tuple(f"/device:{kind}:{i}" for i in range(count))
 
 
-def check_devices(devices: Any) -> None:
+def check_devices(devices: object) -> None:
     """Raise unless `devices` names devices that this machine has.
 
     CPU devices are not checked: the session makes as many logical ones as it needs

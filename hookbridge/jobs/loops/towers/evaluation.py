@@ -19,9 +19,8 @@ class Evaluation:
 
     Make it inside the graph, before the session; run it any number of times. It
     runs on one device, so that its batches may have any size. It implements
-    `hookbridge.ground.validation.Validation`. If the dataset does not know how many
-    batches it has, there is one extra `on_batch_begin` at the end of the data, as in
-    Keras.
+    `hb.Validation`. If the dataset does not know how many batches it has, there is one
+    extra `on_batch_begin` at the end of the data, as in Keras.
     """
 
     def __init__(

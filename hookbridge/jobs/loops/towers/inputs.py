@@ -10,9 +10,10 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.ground.arguments import check_divides
+from hookbridge.ground.protocols import Tensor
 
 
-def known_size(tensor: Any) -> int | None:
+def known_size(tensor: Tensor) -> int | None:
     """Return the N of a tensor `[N, ...]`; None if N is not static."""
     if tensor.shape.rank is None:
         return None
@@ -21,7 +22,7 @@ def known_size(tensor: Any) -> int | None:
     return size
 
 
-def split_batch(batch: Any, num_towers: int) -> list[Any]:
+def split_batch(batch: object, num_towers: int) -> list[Any]:
     """Split a structure of tensors `[N, ...]` into `num_towers` equal shards.
 
     If N is known only at run time, a step with a batch that does not divide raises
@@ -30,7 +31,7 @@ def split_batch(batch: Any, num_towers: int) -> list[Any]:
     if num_towers == 1:
         return [batch]
 
-    def parts(tensor: Any) -> Any:
+    def parts(tensor: Tensor) -> Any:
         checks = []
         size = known_size(tensor)
         if size is not None:
@@ -49,7 +50,7 @@ def split_batch(batch: Any, num_towers: int) -> list[Any]:
     return _shards(batch, num_towers, parts)
 
 
-def split_any_batch(batch: Any, num_towers: int) -> tuple[list[Any], list[Any]]:
+def split_any_batch(batch: object, num_towers: int) -> tuple[list[Any], list[Any]]:
     """Split a batch of any size, for evaluation; return shards and their sizes.
 
     The last batch may be so small that some towers get no example.
@@ -67,7 +68,7 @@ def split_any_batch(batch: Any, num_towers: int) -> tuple[list[Any], list[Any]]:
     return shards, sizes
 
 
-def _shards(batch: Any, num_towers: int, parts: Callable[[Any], Any]) -> list[Any]:
+def _shards(batch: object, num_towers: int, parts: Callable[[Any], Any]) -> list[Any]:
     split = []
     for tensor in tf.nest.flatten(batch):
         if tensor is not None:
@@ -79,13 +80,13 @@ def _shards(batch: Any, num_towers: int, parts: Callable[[Any], Any]) -> list[An
     ]
 
 
-def _split(tensor: Any, sizes: Any, num_towers: int) -> Any:
+def _split(tensor: Tensor, sizes: object, num_towers: int) -> Any:
     if isinstance(tensor, tf.SparseTensor):  # the sizes of these parts are the same
         return tf.sparse.split(sp_input=tensor, num_split=num_towers, axis=0)
     return tf.split(tensor, sizes, num=num_towers)
 
 
-def _check(tensor: Any) -> None:
+def _check(tensor: Tensor) -> None:
     """Refuse a tensor that cannot be split among towers."""
     if isinstance(tensor, tf.RaggedTensor):
         raise errors.InvalidArgumentError(
@@ -101,7 +102,7 @@ def _check(tensor: Any) -> None:
         )
 
 
-def fetch_batches(batch: Any, num_towers: int) -> list[Any]:
+def fetch_batches(batch: object, num_towers: int) -> list[Any]:
     """Return a batch for each tower, all from the iterator that gave `batch`.
 
     If the data ends before each tower has its batch, the step raises
@@ -133,7 +134,7 @@ def _same_output_of(tensors: Any) -> Callable[[Any], Any]:
     return lambda each: None if each is None else tensors[each.value_index]
 
 
-def next_training_batch(dataset: Any) -> Any:
+def next_training_batch(dataset: object) -> Any:
     """Return the tensors of the next batch, as each step gets them.
 
     The session initialises the iterator when it starts and after a recovery.
@@ -145,7 +146,7 @@ def next_training_batch(dataset: Any) -> Any:
     return iterator.get_next()
 
 
-def as_pair(element: Any) -> tuple[Any, Any]:
+def as_pair(element: object) -> tuple[Any, Any]:
     """Return an element of the input as `(features, labels)`."""
     if not isinstance(element, (tuple, list)) or len(element) != 2:
         raise errors.InvalidArgumentError(
@@ -162,11 +163,18 @@ def num_batches(input_fn: Callable[[], Any]) -> int:
 
 
 def check_first_batch(input_fn: Callable[[], Any], num_towers: int) -> None:
-    """Raise if the first batch of an input does not divide among the towers.
+    """Check that the first batch of an input divides among the towers.
 
     If the size is not static, as after `.batch(8)` without `drop_remainder`, one batch
     is read, in a session of its own. An error there is ignored: training meets it again
     and reports it.
+
+    Args:
+      input_fn: makes the input of a training.
+      num_towers: the number of parts of each batch.
+
+    Raises:
+      errors.InvalidArgumentError: the batch does not divide.
     """
     if num_towers == 1:
         return

@@ -125,7 +125,7 @@ def replicate_model_fn(
     return replicated
 
 
-def _signature_of(model_fn: Any) -> inspect.Signature:
+def _signature_of(model_fn: object) -> inspect.Signature:
     """Return the signature of a model function; refuse what is none."""
     if not callable(model_fn):
         raise errors.InvalidArgumentError(
@@ -157,7 +157,7 @@ def _check_choices(loss_reduction: object, batches: object) -> None:
         )
 
 
-def TowerOptimizer(optimizer: Any) -> Any:
+def TowerOptimizer(optimizer: object) -> Any:
     """Return the optimizer: `replicate_model_fn` needs no wrapper around it.
 
     Programs written for `tf.contrib.estimator.replicate_model_fn` wrap their optimizer.

@@ -11,7 +11,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.ground import compat
 from hookbridge.ground.patching import patched
-from hookbridge.ground.protocols import Graph
+from hookbridge.ground.protocols import Graph, Variable
 
 VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 UPDATES = ("Assign", "Scatter", "ResourceScatter")
@@ -107,7 +107,7 @@ def _is_local(kwargs: dict[str, Any]) -> bool:
     return not collections or tf.compat.v1.GraphKeys.LOCAL_VARIABLES in collections
 
 
-def _is_named(variable: Any) -> bool:
+def _is_named(variable: Variable) -> bool:
     """Return whether `get_variable` finds the variable again by its name."""
     # Looked up from the root scope, since the name contains every scope already.
     root = tf.compat.v1.VariableScope(reuse=True, name="")

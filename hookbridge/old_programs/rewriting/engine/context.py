@@ -165,7 +165,7 @@ class Context:
             for f in self.findings
         )
 
-    def span(self, node: Any) -> tuple[int, int]:
+    def span(self, node: object) -> tuple[int, int]:
         """Return where a node begins and ends in the text."""
         return self.changes.span(node)
 
@@ -175,9 +175,17 @@ class Context:
         return self.text[first:end]
 
     def replace(self, rule: str, node: ast.AST, text: str) -> bool:
-        """Give a node another text; return whether that was possible.
+        """Give a node another text.
 
         Lines and comments inside of a dotted name stay.
+
+        Args:
+          rule: the name of the rule that does it.
+          node: what is replaced.
+          text: its new text.
+
+        Returns:
+          Whether that was possible; see `change`.
         """
         if isinstance(node, ast.Attribute):
             text = renamed(self.code(node), text)
@@ -187,6 +195,16 @@ class Context:
         """Give a part of a node, or a place in it, another text.
 
         Nothing is changed if the new text has not all comments of the old one.
+
+        Args:
+          rule: the name of the rule that does it.
+          node: the node, for the report of the change.
+          span: where the part begins and ends in the text; both are equal for a place.
+          text: its new text.
+
+        Returns:
+          Whether that was possible. If another change of this walk is there already,
+          the next walk may do it.
         """
         first, end = span
         if any(comment not in text for comment in self.changes.comments(span)):
@@ -207,12 +225,19 @@ class Context:
             node = self.parents[node]
         return isinstance(node, ast.JoinedStr)
 
-    def note(self, rule: str, node: Any, old: str, new: str) -> None:
+    def note(self, rule: str, node: object, old: str, new: str) -> None:
         """Note an edit."""
         self.edits.append(Edit(rule, getattr(node, "lineno", 1), old, new))
 
     def wrap(self, rule: str, node: ast.expr, before: str, after: str) -> None:
-        """Put text before and after an expression."""
+        """Put text before and after an expression.
+
+        Args:
+          rule: the name of the rule that does it.
+          node: the expression.
+          before: the text before it.
+          after: the text after it.
+        """
         (first, end), code = self.span(node), self.code(node)
         if self._is_in_fstring(node) and code != ast.unparse(node):
             return
@@ -273,7 +298,12 @@ class Context:
         )
 
     def comment(self, node: ast.AST, text: str) -> None:
-        """Put a comment above the statement of a node, once."""
+        """Put a comment above the statement of a node, once.
+
+        Args:
+          node: any node of the statement.
+          text: the line, with its `#`.
+        """
         while not isinstance(node, ast.stmt):
             node = self.parents[node]
         self.changes.add_line_above(node, text)

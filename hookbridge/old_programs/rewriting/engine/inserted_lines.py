@@ -217,9 +217,9 @@ def _is_import(line: str) -> bool:
     return line.startswith(("import ", "from "))
 
 
-def _binds(held: Iterable[Import], name: str) -> bool:
+def _binds(imports: Iterable[Import], name: str) -> bool:
     """Return whether imports bind a name."""
-    return any(import_.bound == name for import_ in held)
+    return any(import_.bound == name for import_ in imports)
 
 
 def _line(name: str, module: str) -> str:

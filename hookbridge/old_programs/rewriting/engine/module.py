@@ -30,7 +30,13 @@ def rewrite_module(
 ) -> Rewritten:
     """Return the rewrite of one module.
 
-    `guests` has the guest classes of other files.
+    Args:
+      module: the module as it is written.
+      in_program: what its program says of it.
+      target: the TensorFlow that it has to run on.
+      rules: the rules, in the order in which they are tried.
+      has_comments: whether what needs a person gets a comment.
+      guests: the guest classes of other files, and the kind of each.
     """
     before = module.text
     edits: list[Edit] = []

@@ -98,9 +98,11 @@ class NeededImports:
         return f"{v1}.{'' if is_there else 'compat.v2.'}{inside}"
 
     def here(self, root: str, line: int = _LAST) -> str:
-        """Return the top-level name of a module.
+        """Return the name of a top-level module in the file; import it if it has none.
 
-        The module is imported if it is not yet.
+        Args:
+          root: the module, `tf` for TensorFlow.
+          line: the line that uses the name, which imports below it do not bind.
         """
         module, name = _USUAL.get(root, (root, root))
         if root == "tf" and self.is_v1:

@@ -81,7 +81,12 @@ class Rewritten:
 
 
 def comment(code: str, reason: str) -> str:
-    """Return the line that says what is to be done."""
+    """Return the line that says what is to be done.
+
+    Args:
+      code: the code of the finding.
+      reason: the sentence behind it.
+    """
     return f"{MARK} {code} {reason}"
 
 

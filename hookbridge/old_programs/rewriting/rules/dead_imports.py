@@ -52,55 +52,56 @@ class NewImport(NamedTuple):
 _NOTHING = NewImport("")
 
 
-def new_import(one: Import, context: Context) -> NewImport | None:
+def new_import(imported: Import, context: Context) -> NewImport | None:
     """Return what takes the place of one name of an import; None leaves it as it is.
 
     A name goes only if its import fails on the target and nothing asks for it.
     """
-    if one.bound == "*":
+    if imported.bound == "*":
         return None
-    written = canonical(one.full)
-    if one.full in context.place.unused_removed:
-        return _NOTHING if context.may_go(one) else None
+    written = canonical(imported.full)
+    if imported.full in context.place.unused_removed:
+        return _NOTHING if context.may_go(imported) else None
     become = _resolution(written, context)
-    if become is None or _may_fail(one, become, context):
+    if become is None or _may_fail(imported, become, context):
         return None
     if written in context.place.unused and become.is_removed:
-        return _NOTHING if context.may_go(one) else None
-    if isinstance(one.node, ast.Import) and one.alias.asname is None:
-        return _plain(one, become, context)
-    return None if become.replacement == written else _bound(one, become, context)
+        return _NOTHING if context.may_go(imported) else None
+    if isinstance(imported.node, ast.Import) and imported.alias.asname is None:
+        return _plain(imported, become, context)
+    return None if become.replacement == written else _bound(imported, become, context)
 
 
-def _bound(one: Import, become: Resolution, context: Context) -> NewImport | None:
+def _bound(imported: Import, become: Resolution, context: Context) -> NewImport | None:
     """Return what replaces an import of which the file uses the name that it binds."""
     if become.code == "KERAS_PRIVATE" and not _all_parts_have(one.full, context):
         return None
     is_carried = become.replacement.startswith(_CARRIED)
-    may_go = (become.is_removed or is_carried) and context.may_go(one)
-    if may_go and _all_uses_are_renamed(one.bound, context):
+    may_go = (become.is_removed or is_carried) and context.may_go(imported)
+    if may_go and _all_uses_are_renamed(imported.bound, context):
         return _NOTHING
-    return _line(one, become.replacement, context) if become.replacement else None
+    return _line(imported, become.replacement, context) if become.replacement else None
 
 
-def _plain(one: Import, become: Resolution, context: Context) -> NewImport | None:
+def _plain(imported: Import, become: Resolution, context: Context) -> NewImport | None:
     """Return what replaces `import a.b`, whose uses are renamed."""
-    if one.bound == "tensorflow":  # `import tensorflow.contrib.slim` binds it
+    if imported.bound == "tensorflow":  # `import tensorflow.contrib.slim` binds it
         return NewImport("import tensorflow")
-    if one.bound == KERAS and become.code in KERAS_CODES:
+    if imported.bound == KERAS and become.code in KERAS_CODES:
         whole = context.resolve(KERAS) or become
-        return _line(one, whole.replacement, context)
-    is_module = "." not in one.full and removed_part(one.full) == one.full
+        return _line(imported, whole.replacement, context)
+    full = imported.full
+    is_module = "." not in full and removed_part(full) == full
     # Python removed a whole module.
     has_other = is_module and become.replacement
     return NewImport(f"import {become.replacement}") if has_other else None
 
 
-def _may_fail(one: Import, become: Resolution, context: Context) -> bool:
+def _may_fail(imported: Import, become: Resolution, context: Context) -> bool:
     """Return whether the program has another way when the import fails."""
-    if id(one.node) not in context.module.guarded:
+    if id(imported.node) not in context.module.guarded:
         return False
-    is_contrib = context.meant(canonical(one.full)).startswith("tf.contrib")
+    is_contrib = context.meant(canonical(imported.full)).startswith("tf.contrib")
     return is_contrib or become.code == "LOST_NAME"
 
 
@@ -114,9 +115,9 @@ def _resolution(written: str, context: Context) -> Resolution | None:
     return become
 
 
-def _line(one: Import, name: str, context: Context) -> NewImport:
+def _line(imported: Import, name: str, context: Context) -> NewImport:
     """Return the statement that binds a name to its replacement."""
-    bound, line = one.bound, one.node.lineno
+    bound, line = imported.bound, imported.node.lineno
     parent, _, attribute = name.rpartition(".")
     if hasattr(builtins, name):
         return _NOTHING if bound == name else NewImport(f"{bound} = {name}")
@@ -175,22 +176,22 @@ def prepare(context: Context) -> None:
             _keep(import_, new, context)
 
 
-def _keep(one: Import, line: NewImport, context: Context) -> None:
+def _keep(imported: Import, line: NewImport, context: Context) -> None:
     """Note what a name means once another statement imports it."""
     bound = context.imports.bound
-    meant = context.meant(canonical(one.full))
+    meant = context.meant(canonical(imported.full))
     new = context.resolve(meant)
-    if isinstance(one.node, ast.Import) and one.alias.asname is None:
-        bound.pop(one.bound, None)
-        if one.bound == KERAS:
+    if isinstance(imported.node, ast.Import) and imported.alias.asname is None:
+        bound.pop(imported.bound, None)
+        if imported.bound == KERAS:
             bound[KERAS] = canonical(f"{line.module}.{KERAS}")
         else:
             module = line.line.removeprefix("import ")
             bound[module] = module
         return
-    context.kept.add(one.bound)
-    if one.bound in bound:
-        bound[one.bound] = meant if new is None else new.replacement
+    context.kept.add(imported.bound)
+    if imported.bound in bound:
+        bound[imported.bound] = meant if new is None else new.replacement
 
 
 def apply(node: ast.Import | ast.ImportFrom, context: Context) -> None:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import ast
 import re
 
+from hookbridge.old_programs.names.changes import renamed_method
 from hookbridge.old_programs.names.old_values import old_values
 from hookbridge.old_programs.names.removed_in_libraries import (
     removed_methods,
     removed_names,
 )
 from hookbridge.old_programs.names.renamed_arguments import (
-    METHODS,
-    becomes_prefetch,
-    is_second,
-    name_today,
+    change_of,
+    needs_no_name,
     surplus,
 )
 from hookbridge.old_programs.rewriting.engine.context import Context
@@ -45,9 +44,9 @@ def apply(node: ast.Call, context: Context) -> None:
 def _rename_method(function: ast.Attribute, context: Context) -> None:
     """Give a method its current name."""
     method = function.attr
-    today = ""
-    if method in METHODS and context.is_found(function, "OLD_ARGUMENT"):
-        today = METHODS[method]
+    today = renamed_method(method)
+    if today:
+        today = today if context.is_found(function, "OLD_ARGUMENT") else ""
     elif removed_methods(method) and context.name(function) is None:
         is_lost = context.is_found(function, "LOST_NAME")
         today = _method_today(method) if is_lost else ""
@@ -101,21 +100,26 @@ def _rename_arguments(call: ast.Call, context: Context) -> None:
             _take_out(call, argument, before, context)
         if not isinstance(argument, ast.keyword):
             continue
-        today = name_today(call, argument, function)
-        if is_second(call, argument, function):
+        change = change_of(call, argument, function)
+        if change is None:
+            continue
+        if needs_no_name(call, argument, change):
             end, _ = context.span(argument.value)
             context.change(NAME, argument, (first, end), "")
-        elif today:
-            end = first + len(argument.arg or "")
-            context.change(NAME, argument, (first, end), today)
-        elif today == "":
-            _take_out(call, argument, before, context)
+        elif change.new:
+            end = first + len(change.old)
+            context.change(NAME, argument, (first, end), change.new)
+        else:
+            is_out = _take_out(call, argument, before, context)
+            if is_out and change.note == "becomes prefetch":
+                size = context.code(argument.value)
+                context.wrap(NAME, call, "", f".prefetch({size})")
 
 
 def _take_out(
     call: ast.Call, argument: ast.keyword | ast.expr, before: int, context: Context
-) -> None:
-    """Take an argument away, with its comma; `prefetch` may come behind the call.
+) -> bool:
+    """Take an argument away, with its comma; return whether that was possible.
 
     Args:
       call: the call that has the argument.
@@ -130,10 +134,8 @@ def _take_out(
         comma = re.match(r"\s*,", context.text[end:])
         span = first, end + (comma.end() if comma else 0)
     elif span[0] < 0:
-        return
-    is_out = context.change(NAME, call, span, "")
-    if is_out and isinstance(argument, ast.keyword) and becomes_prefetch(argument):
-        context.wrap(NAME, call, "", f".prefetch({context.code(argument.value)})")
+        return False
+    return context.change(NAME, call, span, "")
 
 
 RULE = RewriteRule(

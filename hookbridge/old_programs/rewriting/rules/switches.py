@@ -22,8 +22,10 @@ def apply(node: ast.Module, context: Context) -> None:
         context.imports.switch = line
         context.note(NAME, node, "", line)
     notebook = context.module.notebook
-    pins = {line for line, _ in notebook.old_pins} if notebook is not None else set()
-    for inner in ast.walk(node) if pins else ():
+    if notebook is None or not notebook.old_pins:
+        return
+    pins = {line for line, _ in notebook.old_pins}
+    for inner in ast.walk(node):
         if isinstance(inner, ast.Expr) and inner.lineno in pins:
             is_top = context.parents[inner] is node
             context.replace(

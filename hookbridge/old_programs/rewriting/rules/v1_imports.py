@@ -24,10 +24,12 @@ _WHOLE = ("tensorflow",)
 
 def inherit_v1(module: Module, place: Place) -> None:
     """Let names of TensorFlow from other files of the program be those of v1."""
+    if not place.targets_tf1:
+        return
     names = module.names
-    for name, value in names.through.items() if place.targets_tf1 else ():
+    for name, value in names.through.items():
         names.through[name] = _as_v1(value)
-    for name, value in names.bound.items() if place.targets_tf1 else ():
+    for name, value in names.bound.items():
         from_star = names.given.get(name)
         is_here = name in names.bound_here and name not in names.handed_on
         is_own = is_here if from_star is None else from_star.star

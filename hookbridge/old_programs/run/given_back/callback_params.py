@@ -9,6 +9,7 @@ from typing import Any
 
 from hookbridge.ground import compat
 from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.protocols import KerasModel
 
 
 def bring_back() -> None:
@@ -64,7 +65,7 @@ def _callback_class() -> Any:
     return TellsParams
 
 
-def _params(model: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+def _params(model: KerasModel, arguments: dict[str, Any]) -> dict[str, Any]:
     """Return what TensorFlow 2.0 told.
 
     Args:
@@ -100,7 +101,7 @@ def _names_to_be(model: Any) -> list[str]:
     return names
 
 
-def _name(metric: Any) -> str:
+def _name(metric: object) -> str:
     """Name a metric by what `get_compile_config` says of it."""
     config = metric.get("config") if isinstance(metric, dict) else metric
     return str(config.get("name")) if isinstance(config, dict) else str(config)

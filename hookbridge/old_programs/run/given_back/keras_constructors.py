@@ -10,7 +10,8 @@ from typing import Any
 
 from hookbridge.contrib.private_modules import keras2_package
 from hookbridge.ground.patching import InstanceMethods
-from hookbridge.old_programs.names.keras_arguments import OF_CLASSES, of_today
+from hookbridge.old_programs.names.changes import changes_in
+from hookbridge.old_programs.names.keras_arguments import of_today
 
 # The modules that have the classes, below the package of Keras 2 and in its v1 API.
 _MODULES = ("layers", "models", "optimizers", "optimizers.legacy")
@@ -40,7 +41,7 @@ def _classes() -> Iterator[tuple[str, type]]:
                 keras_module = importlib.import_module(f"{parent}.{module}")
             except ModuleNotFoundError:
                 continue
-            for name in OF_CLASSES:
+            for name in changes_in("keras"):
                 kind = getattr(keras_module, name, None)
                 if inspect.isclass(kind) and "__init__" in vars(kind):
                     yield name, kind

@@ -35,7 +35,7 @@ class Reader:
         self._takes_more = takes_more
 
     @not_converted
-    def of(self, owner: Any, name: str) -> Any:
+    def of(self, owner: object, name: str) -> Any:
         """`owner.name`."""
         if isinstance(owner, types.ModuleType):
             return self._of_module(owner, name)
@@ -78,7 +78,14 @@ class Reader:
 
     @not_converted
     def star(self, dotted: str, space: dict[str, Any], *free: str) -> None:
-        """`from dotted import *`, in a file that reads the names in `free` bare."""
+        """Answer `from dotted import *`.
+
+        Args:
+          dotted: the module.
+          space: the variables of the file, which get the names.
+          *free: the names that the file reads bare; those among them that the library
+            removed are given back.
+        """
         module = self.module(dotted)
         listed = vars(module).get("__all__")
         names = [n for n in vars(module) if n[:1] != "_"] if listed is None else listed

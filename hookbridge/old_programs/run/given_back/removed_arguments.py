@@ -13,7 +13,7 @@ import numpy as np
 
 from hookbridge.ground.patching import assign
 from hookbridge.old_programs.names import old_values
-from hookbridge.old_programs.names.renamed_arguments import OF_FUNCTIONS
+from hookbridge.old_programs.names.changes import OF_FUNCTIONS, Change
 from hookbridge.old_programs.run.given_back import removed_randomness
 
 _Function: TypeAlias = Callable[..., Any]
@@ -75,8 +75,8 @@ def makers() -> dict[str, _Maker]:
         by_function[name] = functools.partial(_loading, today=today)
     for name, make in removed_randomness.MAKERS.items():
         by_function[f"random.{name}"] = make
-    for name, removed in OF_FUNCTIONS.items():
-        renaming = functools.partial(_renaming, removed=removed)
+    for name in OF_FUNCTIONS.keys() - {old_values.READING}:
+        renaming = functools.partial(_renaming, changes=OF_FUNCTIONS[name])
         by_function[name] = (
             _both(renaming, by_function[name]) if name in by_function else renaming
         )
@@ -122,19 +122,19 @@ def way_out(error: BaseException) -> str:
     )
 
 
-def _renaming(function: _Function, removed: dict[str, str]) -> _Function:
+def _renaming(function: _Function, changes: dict[str, Change]) -> _Function:
     """Return the function, which takes arguments by their old names too."""
     try:
         parameters = signature(function).parameters.keys()
-        removed = {} if removed.keys() <= parameters else removed
+        changes = {} if changes.keys() <= parameters else changes
     except ValueError:  # it does not tell its arguments
         pass
 
     def taking(*args: Any, **named: Any) -> Any:
-        for old in removed.keys() & named.keys():
+        for old in changes.keys() & named.keys():
             value = named.pop(old)
-            if removed[old]:
-                named[removed[old]] = value
+            if changes[old].new:
+                named[changes[old].new] = value
         return function(*args, **named)
 
     return taking
@@ -177,7 +177,7 @@ def _reading(function: _Function) -> _Function:
     """`numpy.fromstring`, which reads bytes as numbers where it has no separator."""
 
     def taking(
-        string: Any, dtype: Any = float, count: int = -1, sep: str = "", **more: Any
+        string: object, dtype: Any = float, count: int = -1, sep: str = "", **more: Any
     ) -> Any:
         if sep:
             return function(string, dtype, count, sep=sep, **more)
@@ -190,7 +190,7 @@ def _reading(function: _Function) -> _Function:
 def _loading(function: _Function, today: str) -> _Function:
     """Return the function of a stream and a loader, which does without a loader."""
 
-    def taking(stream: Any, *loader: Any, **named: Any) -> Any:
+    def taking(stream: object, *loader: Any, **named: Any) -> Any:
         if loader or named:
             return function(stream, *loader, **named)
         return pkgutil.resolve_name(today)(stream)
@@ -235,7 +235,7 @@ def _of_unequal_lists(function: _Function) -> _Function:
     return taking
 
 
-def _as_array(value: Any) -> Any:
+def _as_array(value: object) -> Any:
     return _array(value) if isinstance(value, list | tuple) else value
 
 

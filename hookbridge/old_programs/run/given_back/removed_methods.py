@@ -35,7 +35,9 @@ def _itemset(self: Any, *args: Any) -> None:
         plain[index[0] if len(index) == 1 else tuple(index)] = value
 
 
-def _ptp(self: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+def _ptp(
+    self: Any, axis: object = None, out: Any = None, keepdims: bool = False
+) -> Any:
     """Not `numpy.ptp`: it calls the method of a class below, which may call this."""
     highest: Any = np.maximum
     lowest: Any = np.minimum
@@ -89,7 +91,7 @@ def _by_name() -> dict[str, list[str]]:
     return classes
 
 
-def method(owner: Any, name: str) -> Any:
+def method(owner: object, name: str) -> Any:
     """`owner.name`, or what did the same under a name that its type no longer has.
 
     Raises:

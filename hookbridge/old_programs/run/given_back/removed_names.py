@@ -31,17 +31,17 @@ class ArgSpec(NamedTuple):
     defaults: tuple[Any, ...] | None
 
 
-def getargspec(func: Any) -> ArgSpec:
+def getargspec(func: object) -> ArgSpec:
     """`inspect.getargspec`."""
     return ArgSpec(*inspect.getfullargspec(func)[:4])
 
 
-def asscalar(a: Any) -> Any:
+def asscalar(a: object) -> Any:
     """`numpy.asscalar`."""
     return importlib.import_module("numpy").asarray(a).item()
 
 
-def asfarray(a: Any, dtype: Any = None) -> Any:
+def asfarray(a: object, dtype: object = None) -> Any:
     """`numpy.asfarray`: an array of floats."""
     numpy = importlib.import_module("numpy")
     if dtype is None or not numpy.issubdtype(dtype, numpy.inexact):
@@ -49,18 +49,20 @@ def asfarray(a: Any, dtype: Any = None) -> Any:
     return numpy.asarray(a, dtype=dtype)
 
 
-def alen(a: Any) -> int:
+def alen(a: object) -> int:
     """`numpy.alen`: the length of the first axis, 1 for a number."""
     return len(importlib.import_module("numpy").atleast_1d(a))
 
 
-def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> Any:
+def in1d(
+    ar1: object, ar2: object, assume_unique: bool = False, invert: bool = False
+) -> Any:
     """`numpy.in1d`: `numpy.isin` of what is laid out flat."""
     numpy = importlib.import_module("numpy")
     return numpy.isin(numpy.ravel(ar1), ar2, assume_unique, invert)
 
 
-def msort(a: Any) -> Any:
+def msort(a: object) -> Any:
     """`numpy.msort`: a copy, sorted along its first axis."""
     return importlib.import_module("numpy").sort(a, axis=0)
 
@@ -83,7 +85,7 @@ def sctypes() -> dict[str, list[type]]:
 class Cast:
     """`numpy.cast`: `cast[kind](values)` is an array of that kind."""
 
-    def __getitem__(self, kind: Any) -> Any:
+    def __getitem__(self, kind: object) -> Any:
         """Return the function that makes such an array."""
         numpy = importlib.import_module("numpy")
         return lambda values: numpy.array(values).astype(kind)
@@ -104,7 +106,9 @@ def unescape(self: Any, s: str) -> str:
     return html.unescape(s)
 
 
-def predict_classes(self: Any, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
+def predict_classes(
+    self: Any, x: object, batch_size: int = 32, verbose: int = 0
+) -> Any:
     """`Sequential.predict_classes`: `[N]` classes, or `[N, 1]` of one output."""
     scores = self.predict(x, batch_size=batch_size, verbose=verbose)
     if scores.shape[-1] > 1:

@@ -17,7 +17,7 @@ def _pillow() -> Any:
     return importlib.import_module("PIL.Image")
 
 
-def imread(name: Any, flatten: bool = False, mode: str | None = None) -> Any:
+def imread(name: object, flatten: bool = False, mode: str | None = None) -> Any:
     """`scipy.misc.imread`: the picture of a file as an array."""
     with _pillow().open(name) as opened:
         picture = opened.convert(mode) if mode is not None else opened
@@ -31,12 +31,14 @@ def imread(name: Any, flatten: bool = False, mode: str | None = None) -> Any:
         return np.array(picture)
 
 
-def imsave(name: Any, arr: Any, format: str | None = None) -> None:
+def imsave(name: object, arr: object, format: str | None = None) -> None:
     """`scipy.misc.imsave`: scales the values to 0..255 and writes a picture."""
     _pillow().fromarray(bytescale(np.asarray(arr))).save(name, format=format)
 
 
-def imresize(arr: Any, size: Any, interp: str = "bilinear", mode: Any = None) -> Any:
+def imresize(
+    arr: object, size: Any, interp: str = "bilinear", mode: object = None
+) -> Any:
     """`scipy.misc.imresize`; `size` is a percentage, a fraction, or a shape."""
     picture = _pillow().fromarray(bytescale(np.asarray(arr)), mode=mode)
     if isinstance(size, int | np.integer):
@@ -56,7 +58,7 @@ def imresize(arr: Any, size: Any, interp: str = "bilinear", mode: Any = None) ->
 
 
 def toimage(
-    arr: Any,
+    arr: object,
     high: float = 255,
     low: float = 0,
     cmin: float | None = None,
@@ -95,7 +97,7 @@ def bytescale(
     return (scaled.clip(low, high) + 0.5).astype(np.uint8)
 
 
-def getsize(self: Any, text: Any, *args: Any, **kwargs: Any) -> tuple[int, int]:
+def getsize(self: Any, text: object, *args: Any, **kwargs: Any) -> tuple[int, int]:
     """`getsize` of a font, removed in Pillow 10: width, and height from the top."""
     stroke = kwargs.get("stroke_width", args[3] if len(args) > 3 else 0)
     # `getbbox` has `mode` before these arguments.
@@ -106,7 +108,12 @@ def getsize(self: Any, text: Any, *args: Any, **kwargs: Any) -> tuple[int, int]:
 
 
 def textsize(
-    self: Any, text: Any, font: Any = None, spacing: int = 4, *args: Any, **kwargs: Any
+    self: Any,
+    text: Any,
+    font: object = None,
+    spacing: int = 4,
+    *args: Any,
+    **kwargs: Any,
 ) -> tuple[int, int]:
     """`ImageDraw.textsize`, removed in Pillow 10; lines are `spacing` pixels apart."""
     font = self.getfont() if font is None else font

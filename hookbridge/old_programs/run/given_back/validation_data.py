@@ -44,19 +44,19 @@ def _telling(plain: Callable[..., Any]) -> Callable[..., Any]:
     return fit
 
 
-def _validation_data(given: dict[str, Any]) -> list[Any] | None:
+def _validation_data(arguments: dict[str, Any]) -> list[Any] | None:
     """Return the inputs, targets and weights; None for what Keras did not set it for.
 
     Args:
-      given: the arguments of `fit` by their names. Arrays have the samples in their
+      arguments: the arguments of `fit` by their names. Arrays have the samples in their
         first axis.
     """
-    data = given.get("validation_data")
+    data = arguments.get("validation_data")
     if isinstance(data, list | tuple) and len(data) in (2, 3):
         inputs, targets, weights = (*data, None)[:3]
-    elif share := given.get("validation_split"):
+    elif share := arguments.get("validation_split"):
         inputs, targets, weights = (
-            _last(given.get(name), share) for name in ("x", "y", "sample_weight")
+            _last(arguments.get(name), share) for name in ("x", "y", "sample_weight")
         )
     else:
         return None
@@ -74,7 +74,7 @@ def _last(data: Any, share: float) -> Any:
     return None if data is None else data[int(len(data) * (1.0 - share)) :]
 
 
-def _listed(data: Any) -> list[Any]:
+def _listed(data: object) -> list[Any]:
     if data is None:
         return []
     return list(data) if isinstance(data, list | tuple) else [data]

@@ -17,7 +17,7 @@ def join(joiner: Joiner) -> None:
     train, evaluate, predict = base.train, base.evaluate, base.predict
 
     def joined_train(
-        self: Any, input_fn: Any, hooks: Any = None, *args: Any, **named: Any
+        self: Any, input_fn: object, hooks: Any = None, *args: Any, **named: Any
     ) -> Any:
         if joiner.is_inside:
             return train(self, input_fn, hooks, *args, **named)
@@ -27,8 +27,8 @@ def join(joiner: Joiner) -> None:
 
     def joined_evaluate(
         self: Any,
-        input_fn: Any,
-        steps: Any = None,
+        input_fn: object,
+        steps: object = None,
         hooks: Any = None,
         *args: Any,
         **named: Any,
@@ -55,7 +55,9 @@ def join(joiner: Joiner) -> None:
     ).install()
     together = namespaces.v2.train_and_evaluate
 
-    def train_and_evaluate(estimator: Any, train_spec: Any, eval_spec: Any) -> Any:
+    def train_and_evaluate(
+        estimator: object, train_spec: object, eval_spec: object
+    ) -> Any:
         with joiner.evaluated_with(estimator, eval_spec):
             return together(estimator, train_spec, eval_spec)
 

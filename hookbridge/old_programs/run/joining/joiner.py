@@ -71,7 +71,7 @@ class Joiner:
             self._here.depth -= 1
 
     @contextlib.contextmanager
-    def evaluated_with(self, estimator: Any, eval_spec: Any) -> Iterator[None]:
+    def evaluated_with(self, estimator: object, eval_spec: object) -> Iterator[None]:
         """Let the trainings inside validate with this Estimator and `EvalSpec`."""
         self._here.pair = estimator, eval_spec
         try:
@@ -142,7 +142,7 @@ class Joiner:
             # The program's `except Exception` does not catch `SystemExit`.
             raise SystemExit(exit_codes.USAGE) from None
 
-    def _config(self, validation: Any = None) -> HookOptions:
+    def _config(self, validation: object = None) -> HookOptions:
         return HookOptions(
             steps_per_epoch=self._steps_per_epoch,
             validation=validation,
@@ -161,7 +161,7 @@ class Joiner:
 class _MutedValidation(EstimatorValidation):
     """The validation that guests asked for; no guest joins its evaluation."""
 
-    def __init__(self, estimator: Any, eval_spec: Any, here: _ThisThread) -> None:
+    def __init__(self, estimator: object, eval_spec: object, here: _ThisThread) -> None:
         super().__init__(estimator, eval_spec)
         self._here = here
 

@@ -31,7 +31,7 @@ class TrainingGraphs:
             weakref.WeakKeyDictionary()
         )
 
-    def is_step(self, graph: Graph, fetches: Any) -> bool:
+    def is_step(self, graph: Graph, fetches: object) -> bool:
         """Return whether a run of these fetches trains."""
         version, steps = self._steps.get(graph, (-1, None))
         if steps is None or version != graph.version:
@@ -54,7 +54,7 @@ def record(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
         weakref.WeakKeyDictionary()
     )
 
-    def hook_of(session: Session, fetches: Any) -> Any:
+    def hook_of(session: Session, fetches: object) -> Any:
         thread, hook = recorders.get(session, (threading.get_ident(), None))
         if thread != threading.get_ident() or (hook is not None and hook.is_done):
             return None
@@ -69,10 +69,10 @@ def record(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
 
     def recorded(
         self: Any,
-        fetches: Any,
-        feed_dict: Any = None,
-        options: Any = None,
-        run_metadata: Any = None,
+        fetches: object,
+        feed_dict: object = None,
+        options: object = None,
+        run_metadata: object = None,
     ) -> Any:
         hook = None if joiner.is_inside else hook_of(self, fetches)
         if hook is None:
@@ -98,7 +98,7 @@ def report(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
     graphs = TrainingGraphs()
     noted: weakref.WeakSet[Any] = weakref.WeakSet()
 
-    def reported(self: Any, fetches: Any, *args: Any, **named: Any) -> Any:
+    def reported(self: Any, fetches: object, *args: Any, **named: Any) -> Any:
         is_new = not joiner.is_inside and self.graph not in noted
         if is_new and graphs.is_step(self.graph, fetches):
             noted.add(self.graph)

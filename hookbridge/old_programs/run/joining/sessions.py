@@ -21,7 +21,7 @@ def join(joiner: Joiner) -> None:
     init = kind.__init__
 
     def joined(
-        self: Any, session_creator: Any, hooks: Any, *args: Any, **kw: Any
+        self: Any, session_creator: object, hooks: Any, *args: Any, **kw: Any
     ) -> None:
         if not joiner.is_inside and trains(tf.compat.v1.get_default_graph()):
             hooks = [*(hooks or ()), *joiner.hooks()]

@@ -1,29 +1,28 @@
-"""When the state of callbacks is saved and restored in the sessions of a graph."""
+"""The moments of a keeper of callbacks' state in the sessions of a graph."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from absl import logging
 
 from hookbridge.adapters.session_graph import session_variables
-from hookbridge.adapters.session_state.loop_state import parse
 from hookbridge.adapters.session_state.saves import Saves, WorkerCheckpoints
 from hookbridge.adapters.state import rewriting
-from hookbridge.adapters.state.backups import Backup, choose_newest, newest_of
-from hookbridge.adapters.state.files import StateFiles
+from hookbridge.adapters.state.backups import Backup, newest
+from hookbridge.adapters.state.keeper import StateKeeper
 from hookbridge.adapters.state.moments import Checkpoint
 from hookbridge.adapters.state.parts import Part, Saved, note_ended
-from hookbridge.adapters.state.save_keepers import SaveKeeper
+from hookbridge.adapters.state.save_keepers import Save, SaveKeeper
 from hookbridge.adapters.state.write_order import WriteOrder
 from hookbridge.ground.protocols import Graph, Session
 from hookbridge.ground.tf_config import ClusterConfig, task_of
 
 
 class KeptState(Protocol):
-    """What a keeper asks of a training run; `run_state.RunState` is one."""
+    """What is asked of a training run; `run_state.RunState` is one."""
 
     run: Any  # a `TrainingRun`
     part: Part
@@ -32,13 +31,8 @@ class KeptState(Protocol):
     is_over: bool  # whether they had `on_train_end`
 
 
-class StateKeeper(SaveKeeper):
+class GraphKeeper(SaveKeeper):
     """Keeps the state of the callbacks of a graph with the checkpoints of its savers.
-
-    The state is written before its checkpoint, so that no checkpoint is ever without
-    one: within a step, as it is before the callbacks' events of that step. After the
-    events it is written again, and so is the checkpoint if the callbacks set variables
-    (`EarlyStopping` that restores the best weights, `ReduceLROnPlateau`).
 
     All calls of `as_hooks` share one state. A worker writes its own beside each
     checkpoint of the chief. `checkpoint_dir` is None if this process cannot know it.
@@ -53,7 +47,8 @@ class StateKeeper(SaveKeeper):
             self._is_kept = checkpoint_dir is not None
             if checkpoint_dir is not None:
                 self._worker = WorkerCheckpoints(checkpoint_dir)
-        self._files = StateFiles(task)
+        self._keeper = StateKeeper(self._now, task)
+        self._files = self._keeper.files
         if not task and checkpoint_dir is not None:
             rewriting.undo(checkpoint_dir)
             self._files.remove_unfinished(checkpoint_dir)
@@ -64,9 +59,8 @@ class StateKeeper(SaveKeeper):
         self._found: Saved | None = None
         self._backup: Backup | None = None  # what the session goes on from, if any
         # Checkpoints whose state has to wait: for the events of their step, or until
-        # all callbacks know the session; and those of the last step that has some.
+        # all callbacks know the session.
         self._pending: list[Checkpoint] = []
-        self._latest: tuple[int, list[Checkpoint]] = (-1, [])
 
     @property
     def is_closed(self) -> bool:
@@ -77,26 +71,26 @@ class StateKeeper(SaveKeeper):
         """Add callbacks, before their session is created."""
         if self._session is not None:
             # The runs so far belong to an earlier session.
-            self._session, self._pending, self._latest = None, [], (-1, [])
+            self._session, self._pending = None, []
+            self._keeper.forget()
             self._states.clear()
         self._states.append(state)
 
     def choose(self, session: Session, step: int, backups: Sequence[Backup]) -> int:
-        """Before `on_train_begin`, in which callbacks may restore a backup.
+        """Return where training goes on; `on_train_begin` may restore a backup later.
 
-        Returns the step at which the training goes on, by the newer one of checkpoint
-        and backup.
+        Args:
+          session: the session, restored or not.
+          step: its global step.
+          backups: what the callbacks may restore.
+
+        Returns:
+          The step of the newer one of checkpoint and backup.
         """
         if self._worker is not None:
             return step
         checkpoint = self._saves.restored_from(session)
-        if checkpoint is None:
-            newer = newest_of(backups, self._files)
-        else:
-            newer = choose_newest(checkpoint, step, backups, self._files)
-        if newer is None:
-            return step
-        self._backup, step = newer
+        self._backup, step = newest(checkpoint, step, backups, self._files)
         return step
 
     def restore(self, session: Session, *, went_back: bool) -> Saved | None:
@@ -105,11 +99,15 @@ class StateKeeper(SaveKeeper):
             # A worker that made a new session goes on as it is.
             goes_on = self._session is not None and self._worker is not None
             self._session = session
+            self._keeper.seal(session)
+            for checkpoint in self._pending:
+                if checkpoint.session is not session:
+                    checkpoint.seal()
             for state in self._states:
                 state.is_ready = False
             # Those of a session that was never created are there a second time.
             states = {tuple(map(id, s.part.callbacks)): s for s in self._states}
-            self._set_states(states.values())
+            self._set_states(list(states.values()))
             reads = self._is_kept and (went_back or not goes_on)
             self._found = self._read() if reads else None
         return self._found
@@ -136,10 +134,10 @@ class StateKeeper(SaveKeeper):
             return None
         # A worker without a state of its own takes over the chief's.
         of_chief = worker is not None and not self._files.exists(prefix)
-        return self._files.read(prefix, parse, "" if of_chief else None)
+        return self._files.read(prefix, "" if of_chief else None)
 
-    def _set_states(self, states: Collection[KeptState]) -> None:
-        self._states = list(states)
+    def _set_states(self, states: list[KeptState]) -> None:
+        self._states = states
         self._files.parts = [state.part for state in self._states]
 
     def ready(self, state: KeptState) -> None:
@@ -154,44 +152,39 @@ class StateKeeper(SaveKeeper):
             has_state = self._files.exists
             self._settle([e for e in late if lacks or not has_state(e.prefix)])
 
-    @property
-    def _step(self) -> int:
-        return max(int(state.run.step) for state in self._states)
-
-    @property
-    def _in_step(self) -> bool:
-        """Return whether a run has not had all events of a training step yet."""
-        return any(state.run.in_step for state in self._states)
+    def _now(self) -> tuple[int, bool]:
+        """Return the step, and whether a run has not had all its events yet."""
+        step = max(int(state.run.step) for state in self._states)
+        return step, any(state.run.in_step for state in self._states)
 
     def _must_wait(self, session: Session) -> bool:
         return session is not self._session or any(
             state.run.in_step or not state.is_ready for state in self._states
         )
 
-    def save_session(
-        self,
-        session: Session,
-        step: int,
-        prefix: str,
-        write: Callable[[], Any],
-        order: WriteOrder,
-    ) -> None:
+    def save_session(self, save: Save) -> None:
         """See `SaveKeeper`; a saver of the graph does the same around each save."""
         if self.is_closed:
-            write()
-            order.release()
+            save.write()
+            save.order.release()
         else:
-            self._saves.save(session, prefix, write, order=order)
+            self._saves.save(save.session, save.prefix, save.write, save.order)
 
     def before_save(self, session: Session, prefix: str, order: WriteOrder) -> None:
-        """Note that a saver of the graph is about to write a checkpoint."""
+        """Note that a saver of the graph is about to write a checkpoint.
+
+        Args:
+          session: the session that is saved.
+          prefix: the path of the checkpoint.
+          order: see `Checkpoint`.
+        """
         is_known = session is self._session and all(s.is_ready for s in self._states)
         if self._is_kept and self._worker is None and is_known:
-            write = self._files.writer(prefix, self._step, in_step=self._in_step)
-            order.state(write)
+            self._keeper.before_save(prefix, order)
+            step, _ = self._now()
             for state in self._states:
                 if state.is_over:
-                    note_ended(state.part.callbacks, prefix, self._step)
+                    note_ended(state.part.callbacks, prefix, step)
 
     def after_save(
         self,
@@ -200,9 +193,13 @@ class StateKeeper(SaveKeeper):
         write_as_saved: Callable[[], Any],
         order: WriteOrder,
     ) -> None:
-        """Note that a checkpoint was written; `write_as_saved` writes it once more.
+        """Note that a checkpoint was written.
 
-        See `Checkpoint` for `order`.
+        Args:
+          session: the session that was saved.
+          prefix: the path of the checkpoint.
+          write_as_saved: writes the checkpoint once more.
+          order: see `Checkpoint`.
         """
         if not self._is_kept or self._worker is not None:
             order.release()
@@ -212,29 +209,14 @@ class StateKeeper(SaveKeeper):
         if self._must_wait(session):
             self._pending.append(checkpoint)
         else:
-            self._note_done([checkpoint])
+            self._keeper.note(checkpoint)
             checkpoint.finish()
-
-    def _note_done(self, checkpoints: list[Checkpoint]) -> None:
-        step, earlier = self._latest
-        if step == self._step:
-            prefixes = [checkpoint.prefix for checkpoint in checkpoints]
-            checkpoints = checkpoints + [o for o in earlier if o.prefix not in prefixes]
-        self._latest = (self._step, checkpoints)
 
     def _settle(self, checkpoints: list[Checkpoint]) -> None:
         """Write checkpoints with what callbacks have set, then the state of each."""
         if checkpoints:
-            self._note_done(checkpoints)
-            self._rewrite_changed()
-            for checkpoint in checkpoints:
-                self._write_state(checkpoint)
-            for checkpoint in self._latest[1]:
-                checkpoint.finish()
-
-    def _write_state(self, checkpoint: Checkpoint) -> None:
-        write = self._files.writer(checkpoint.prefix, self._step, in_step=self._in_step)
-        checkpoint.write_state(write)
+            self._keeper.note(*checkpoints)
+            self._keeper.settle()
 
     def step_is_over(self) -> None:
         """All callbacks of a run had their events of a step."""
@@ -247,27 +229,27 @@ class StateKeeper(SaveKeeper):
                 self._settle(late)
             else:
                 # An error may end the step before the other runs have its events.
-                for checkpoint in self._pending:
-                    self._write_state(checkpoint)
+                self._keeper.write_state(*self._pending)
         if self._worker is None and not self._must_wait(self._session):
             for state in self._states:
-                for backup in state.backups:
-                    if backup.is_new():
-                        self._files.save(backup.prefix, self._step)
+                self._keeper.save_backups(b for b in state.backups if b.is_new())
 
     def resave_after_evaluation(self) -> None:
         """Callbacks had events beside the steps: the last checkpoint gets them too."""
-        step, done = self._latest
-        if step == self._step and not self._must_wait(self._session):
+        checkpoints = self._keeper.of_step()
+        if checkpoints and not self._must_wait(self._session):
             for state in self._states:
                 state.part.add_later_events()
-            for checkpoint in done:
-                self._write_state(checkpoint)
+            self._keeper.write_state(*checkpoints)
 
-    def others_moved(self, before: int, step: int) -> None:
-        """Other workers have moved the step since the last one of this process."""
-        if self._latest[0] == before:
-            self._latest = (step, self._latest[1])
+    def note_external_steps(self, before: int, step: int) -> None:
+        """Note that other workers have moved the step since this process's last one.
+
+        Args:
+          before: the step after this process's last one.
+          step: where it is now.
+        """
+        self._keeper.move_step(before, step)
 
     def end(self, state: KeptState) -> None:
         """After `on_train_end` of a run: saves what had to wait.
@@ -279,17 +261,10 @@ class StateKeeper(SaveKeeper):
         state.is_over = True
         state.part.note_end()
         if not self._pending or not self._must_wait(self._session):
-            step, done = self._latest
-            again = done if step == self._step else []
-            late, self._pending = self._pending + again, []
+            late, self._pending = self._pending + self._keeper.of_step(), []
             self._settle(late)
-        if self._latest[1]:
-            prefix = self._latest[1][-1].prefix
-            note_ended(state.part.callbacks, prefix, self._step)
+        if self._keeper.checkpoints:
+            step, _ = self._now()
+            prefix = self._keeper.checkpoints[-1].prefix
+            note_ended(state.part.callbacks, prefix, step)
         self._saves.leave_at_close(self._session)
-
-    def _rewrite_changed(self) -> None:
-        for checkpoint in self._latest[1]:
-            # Neither lost nor of another process.
-            if checkpoint.session is self._session:
-                checkpoint.rewrite_if_changed()

@@ -1,0 +1,100 @@
+"""The keeper of callbacks' state: what is written of it, and who writes last.
+
+A session and `fit` find out when each of its moments comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from hookbridge.adapters.state.backups import Backup
+from hookbridge.adapters.state.files import StateFiles
+from hookbridge.adapters.state.moments import Checkpoint
+from hookbridge.adapters.state.write_order import WriteOrder
+from hookbridge.ground.protocols import Session
+
+
+class StateKeeper:
+    """Keeps the checkpoints of a step and the state beside them of one moment.
+
+    The state is written before its checkpoint, so that no checkpoint is without one if
+    the process is killed. Once callbacks have had all events of the step, both are
+    written again: the checkpoint only if callbacks have set variables.
+
+    Args:
+      now: returns the global step that callbacks know, and whether they have not had
+        all its events yet.
+      task: see `StateFiles`.
+    """
+
+    def __init__(self, now: Callable[[], tuple[int, bool]], task: str = "") -> None:
+        self.files: StateFiles = StateFiles(task)
+        self._now = now
+        self._step = -1
+        # Of the last step that has some.
+        self.checkpoints: list[Checkpoint] = []
+
+    def before_save(self, prefix: str, order: WriteOrder) -> None:
+        """Write the state beside a checkpoint that is about to be written."""
+        order.state(self._writer(prefix))
+
+    def note(self, *checkpoints: Checkpoint) -> None:
+        """Note checkpoints that were written; those of earlier steps are final."""
+        known = self.of_step()
+        self._step, _ = self._now()
+        prefixes = [checkpoint.prefix for checkpoint in checkpoints]
+        others = [other for other in known if other.prefix not in prefixes]
+        self.checkpoints = [*checkpoints, *others]
+
+    def of_step(self) -> list[Checkpoint]:
+        """Return the checkpoints of the present step."""
+        step, _ = self._now()
+        return self.checkpoints if step == self._step else []
+
+    def move_step(self, before: int, step: int) -> None:
+        """Note that others have moved the step since the last one of this process."""
+        if self._step == before:
+            self._step = step
+
+    def write_state(self, *checkpoints: Checkpoint) -> None:
+        """Write the present state beside checkpoints, in the order of each."""
+        for checkpoint in checkpoints:
+            checkpoint.write_state(self._writer(checkpoint.prefix))
+
+    def settle(self) -> None:
+        """Write the checkpoints of the step with what callbacks have set, and states.
+
+        Until both are written a restart finds the files of before.
+        """
+        for checkpoint in self.checkpoints:
+            checkpoint.rewrite_if_changed()
+        self.write_state(*self.checkpoints)
+        for checkpoint in self.checkpoints:
+            checkpoint.finish()
+
+    def seal(self, present: Session | None = None) -> None:
+        """Write no checkpoint again whose session is not the present one."""
+        for checkpoint in self.checkpoints:
+            if present is None or checkpoint.session is not present:
+                checkpoint.seal()
+
+    def release(self) -> None:
+        """Write what waits for the events of the step: an error has ended it."""
+        for checkpoint in self.checkpoints:
+            checkpoint.release()
+
+    def forget(self) -> None:
+        """Forget the checkpoints: the step is over for good."""
+        self.checkpoints = []
+
+    def save_backups(self, new: Iterable[Backup]) -> None:
+        """Write the state beside backups that Keras has written."""
+        for backup in new:
+            self._writer(backup.prefix)()
+
+    def _writer(self, prefix: str) -> Callable[[], None]:
+        """Return what writes the state, as it is now, beside a checkpoint."""
+        if not self.files.parts:
+            return lambda: None  # no callback has a state
+        step, in_step = self._now()
+        return self.files.writer(prefix, step, in_step=in_step)
