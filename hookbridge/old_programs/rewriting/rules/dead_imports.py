@@ -74,7 +74,7 @@ def new_import(imported: Import, context: Context) -> NewImport | None:
 
 def _bound(imported: Import, become: Resolution, context: Context) -> NewImport | None:
     """Return what replaces an import of which the file uses the name that it binds."""
-    if become.code == "KERAS_PRIVATE" and not _all_parts_have(one.full, context):
+    if become.code == "KERAS_PRIVATE" and not _all_parts_have(imported.full, context):
         return None
     is_carried = become.replacement.startswith(_CARRIED)
     may_go = (become.is_removed or is_carried) and context.may_go(imported)
