@@ -25,11 +25,13 @@ OUTSIDE = {
     "contributing.md": "CONTRIBUTING.md",
 }
 PAGES = {file: page for page, file in OUTSIDE.items()} | {"README.md": "index.md"}
+# What `architecture.md` says where the site has the table itself.
+OF_THE_SITE = "The documentation's site lists the sentences of all rooms here."
 COMMAND_LINE = """# Command line
 
-`python -m hookbridge` is the same as `hookbridge`. Exit codes: 0 for success, 1 if the
-job itself found something wrong, 2 for bad input, with one line that says which, 130
-after Ctrl-C, 141 if the reader of the output has gone. `cluster` and `run` end with the
+`python -m hookbridge` is the same as `hookbridge`. Exit codes: 0 for success; 1 if the
+command found something wrong; 2 for bad input, which one line names; 130 after Ctrl-C;
+141 if the program that reads the output has ended. `cluster` and `run` end with the
 exit code of what they ran, `train` with the exit code of its
 [job](../your-cluster.md#exit-codes).
 """
@@ -106,7 +108,7 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     if own == "index.md":
         markdown = f"{first_screens()}\n{markdown.partition('## Start')[2]}"
     if own == "architecture.md":
-        before, after = markdown.split("## The rules")
+        before, after = markdown.split(f"{OF_THE_SITE}\n\n## The rules")
         markdown = f"{before}{rooms()}\n\n## The rules{after}"
     markdown = markdown.replace("](../docs/pictures/", "](pictures/")
     folder = (ROOT / OUTSIDE.get(own, f"docs/{own}")).parent

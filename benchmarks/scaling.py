@@ -38,7 +38,7 @@ COLUMNS = {
     "steps_per_sec": "global steps/s",
     "packets_per_step": "packets/step",
     "bytes_per_step": "bytes/step",
-    "chief_cpu_us_per_own_step": "chief's CPU, us per step of its own",
+    "chief_cpu_us_per_own_step": "chief's CPU, us per step that it makes",
     "end_secs": "end, s",
 }
 

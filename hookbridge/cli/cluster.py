@@ -12,7 +12,7 @@ from hookbridge.jobs.cluster_config.job_config import read_config
 from hookbridge.jobs.cluster_config.job_order import JobOrder
 from hookbridge.jobs.loops.tasks.local_cluster import LocalCluster
 
-SUMMARY = "Run a command in a local cluster; each task gets its place."
+SUMMARY = "Run a command as a local cluster, once for each task."
 USAGE = "[--flag=value ...] -- COMMAND [ARGUMENT ...]"
 EXAMPLE = (
     "hookbridge cluster --num_workers=2 --num_ps=1 -- python train.py\n"

@@ -7,7 +7,7 @@ from hookbridge.cli.parser import Parser, Values
 from hookbridge.ground import compat
 from hookbridge.jobs.demo.settings import DemoSettings
 
-SUMMARY = "Train a digits classifier in both loops by one list of hooks and callbacks."
+SUMMARY = "Train a digits classifier in both loops with the same hooks and callbacks."
 USAGE = "[--flag=value ...]"
 EXAMPLE = "hookbridge demo --local --epochs=5 --model_dir=runs/demo"
 NOTE = f"{cluster.NOTE}\nWith --local no server starts."

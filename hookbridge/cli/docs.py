@@ -10,7 +10,7 @@ from hookbridge.docs_pages import anchor
 from hookbridge.ground import nearest_names
 from hookbridge.ground.package_files import files_below, of_wheel
 
-SUMMARY = "Print a page of the documentation, as errors name it."
+SUMMARY = "Print a page of the documentation by the name that errors use."
 USAGE = "[PAGE[#HEADING]]"
 EXAMPLE = "hookbridge docs hook-support.md#why-a-hook-is-refused"
 NOTE = "Without PAGE it prints the list of pages."

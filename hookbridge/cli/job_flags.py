@@ -23,7 +23,7 @@ _FLAGS: dict[str, dict[str, tuple[str, Any]]] = {
     },
     "data": {
         "train_files": (
-            "Training data: files, patterns or folders, divided by commas.",
+            "Training data: files, patterns or folders, separated by commas.",
             list,
         ),
         "eval_files": ("Evaluation data: files, patterns or folders.", list),

@@ -28,7 +28,7 @@ NOTE = (
 )
 FLAGS = {
     "write": "Change the files.",
-    "diff": "Print the change.",
+    "diff": "Print the changes.",
     "check": "Exit with 1 if a file would be rewritten.",
     "list_rules": "Print the rules.",
 }

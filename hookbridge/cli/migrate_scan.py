@@ -6,7 +6,7 @@ from hookbridge.cli.parser import Parser, Values
 from hookbridge.cli.streams import escape_unknown
 from hookbridge.old_programs.names.target import NEWEST
 
-SUMMARY = "Find what TF1 code needs on a newer TensorFlow; changes nothing."
+SUMMARY = "Find what TF1 code needs on a newer TensorFlow, without changing it."
 USAGE = "[--flag=value ...] PATH..."
 EXAMPLE = "hookbridge migrate scan --format=html examples > findings.html"
 FORMATS = ("text", "json", "sarif", "html")

@@ -39,10 +39,10 @@ def define_world(parser: Parser) -> None:
     parser.command_line()
     parser.add_argument("-m", action="store_true", default=False, help=HIDDEN)
     parser.flag("keras", None, "The Keras of `tf.keras`.", ("2", "3"))
-    parser.flag("v1", False, "Make TensorFlow behave as version 1.")
-    parser.flag("v2", False, "Make TensorFlow behave as version 2.")
+    parser.flag("v1", False, "Make TensorFlow behave like version 1.")
+    parser.flag("v2", False, "Make TensorFlow behave like version 2.")
     text = (
-        "Treat this installed package as TF1 code, in addition to those detected "
+        "Treat these installed packages as TF1 code, in addition to those detected "
         "automatically."
     )
     parser.flag("old_library", [], text)

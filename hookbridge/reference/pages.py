@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import math
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.ground.arguments import not_writable
 from hookbridge.insight.report import charts
-from hookbridge.insight.report.page import page, table
+from hookbridge.insight.report.page import page, table, words
 from hookbridge.insight.report.scalars import Points
 from hookbridge.reference.comparison import Comparison, described
 from hookbridge.reference.measures import Layer, status
@@ -30,7 +28,7 @@ def write_page(result: Comparison, file: str | Path) -> None:
       result: the comparison.
       file: the path of the page; an existing file is replaced.
     """
-    text = page(_title(result), map(_with_code, _body(result)))
+    text = page(_title(result), _body(result))
     Path(file).write_text(text, encoding="utf-8")
 
 
@@ -62,11 +60,6 @@ def _title(result: Comparison) -> str:
     return "{} compared with {}".format(*names)
 
 
-def _with_code(part: str) -> str:
-    """Set what is in backticks as code."""
-    return re.sub("`([^`<>]+)`", r"<code>\1</code>", part)
-
-
 def _body(result: Comparison) -> Iterator[str]:
     """Yield the page: verdict, layers, curves, differences, variables."""
     yield from _verdict(result)
@@ -82,9 +75,9 @@ def _verdict(result: Comparison) -> Iterator[str]:
     verdict = "Nothing that was compared differs."
     if first is not None:
         verdict = f"First difference: {result.layer}, {described(first)}."
-    yield f"<p><b>{html.escape(verdict)}</b></p>"
+    yield f"<p><b>{words(verdict)}</b></p>"
     lines = [*(f"cause: {cause}" for cause in result.causes), *result.notes]
-    yield "".join(f"<p>{html.escape(line)}</p>" for line in lines)
+    yield "".join(f"<p>{words(line)}</p>" for line in lines)
 
 
 def _layers(result: Comparison) -> Iterator[str]:

@@ -37,7 +37,7 @@ def table(
         return "".join(
             f'<{tag} class="number">{html.escape(cell)}</{tag}>'
             if numbers_from is not None and index >= numbers_from
-            else f"<{tag}>{_words(cell)}</{tag}>"
+            else f"<{tag}>{words(cell)}</{tag}>"
             for index, cell in enumerate(cells)
         )
 
@@ -47,10 +47,10 @@ def table(
     return f'<div class="scroll"><table>{whole}</table></div>'
 
 
-def _words(text: str) -> str:
+def words(text: str) -> str:
     """Return HTML with code for `code`; long names may break between their parts."""
-    words = (
+    parts = (
         re.sub(r"(?<=[./_])(?=\w)", "<wbr>", word) if len(word) > _LONG else word
         for word in html.escape(text).split(" ")
     )
-    return re.sub("`([^`]+)`", r"<code>\1</code>", " ".join(words))
+    return re.sub("`([^`]+)`", r"<code>\1</code>", " ".join(parts))

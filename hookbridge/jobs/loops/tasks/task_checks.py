@@ -74,7 +74,7 @@ def config_of(
     """Return the cluster that the flags describe; without hosts the job is local.
 
     Args:
-      ps_hosts: the addresses of `--ps_hosts`, divided by commas or in a list.
+      ps_hosts: the addresses of `--ps_hosts`, separated by commas or in a list.
       worker_hosts: those of `--worker_hosts`.
       job_name: "ps" or "worker".
       task_index: the number of this process in its job, from 0.
