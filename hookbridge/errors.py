@@ -110,7 +110,7 @@ class CheckpointMismatchError(HookBridgeError, ValueError):
     """Raised when a checkpoint has nothing that fits a weight of the model."""
 
 
-class GoneNameError(HookBridgeError, NotImplementedError):
+class GoneNameError(HookBridgeError, NotImplementedError, AttributeError):
     """Raised when a program uses a name of TensorFlow 1 that has no counterpart.
 
     The message names the place of the use and the way out.

@@ -14,7 +14,8 @@ EXAMPLE = "hookbridge doctor examples/tf1_script.py"
 NOTE = (
     "Nothing is run and TensorFlow is not imported. Exit code 1 if anything needs\n"
     "manual work, that is, neither `hookbridge run` nor `hookbridge migrate` can\n"
-    "handle it."
+    "handle it. It knows names, not values: `hookbridge docs what-comes-back.md` has\n"
+    "what NumPy computes differently since 2."
 )
 
 

@@ -6,7 +6,8 @@ Programs under `hookbridge run` find it in its old place, rewritten programs her
 
     hb.contrib.learn.learn_runner.run(make_experiment, run_config=config)
 
-docs/what-comes-back.md lists the counterparts. A name without one raises when used.
+docs/what-comes-back.md lists the counterparts. A name without one raises: under
+`hookbridge run` when it is used, here when it is read.
 
 Reading order: `namespace` (the modules that a program sees; the source of each name is
 in `hookbridge/old_programs/names/contrib_names.py`), `gone` (the names without one),
@@ -30,7 +31,7 @@ def __getattr__(name: str) -> Any:
     sources = contrib_names.AREAS.get(name, ())
     if any(source.root == "tf_slim" for source in sources):
         mended_slim.mend()
-    return getattr(namespace.root(), name)
+    return getattr(namespace.root_of_rewritten(), name)
 
 
 def __dir__() -> list[str]:

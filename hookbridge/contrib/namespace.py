@@ -54,10 +54,33 @@ class Contrib(types.ModuleType):
         )
 
 
+class _Rewritten(Contrib):
+    """A module of `hb.contrib`: it has no attribute for a name that is gone.
+
+    So `hasattr` says of it what it says of `tf.contrib` under `hookbridge run`.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        value = super().__getattr__(name)
+        if isinstance(value, Gone):
+            del self.__dict__[name]
+            return value()  # which raises
+        if type(value) is Contrib:
+            value = _Rewritten(value._contrib_path, value._contrib_real)
+            self.__dict__[name] = value
+        return value
+
+
 @functools.cache
 def root() -> Contrib:
     """`tf.contrib`."""
     return Contrib("")
+
+
+@functools.cache
+def root_of_rewritten() -> Contrib:
+    """`hb.contrib`."""
+    return _Rewritten("")
 
 
 def find(path: str) -> Any:

@@ -7,15 +7,19 @@ way does. Functions may bind names too, in the text (`global`) or without it (`e
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_IMPORTS = (ast.Import, ast.ImportFrom)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _LEAVING = (ast.Raise, ast.Return, ast.Continue, ast.Break)
 # Calls by which a module may get names that its text does not show: functions of
 # Python, and `attach` of the package lazy_loader.
-_DYNAMIC = frozenset({"attach", "attach_stub", "exec", "globals", "locals", "vars"})
+_DYNAMIC = frozenset({"attach", "attach_stub", "exec", "globals"})
+# These give the names of the module only where it calls them itself.
+_OF_SCOPE = frozenset({"locals", "vars"})
 # They give the members of an enumeration to its module.
 _ENUMS = frozenset({"_convert", "_convert_", "global_enum"})
 # A function of TensorFlow that takes names away from the module that calls it.
@@ -61,19 +65,29 @@ def names_of_module(tree: ast.Module) -> ModuleNames:
         names.possible.update(bound_by_statement(statement))
         if isinstance(statement, ast.ImportFrom) and statement.names[0].name == "*":
             names.starred.append("." * statement.level + (statement.module or ""))
-    for node in ast.walk(tree):
-        _note_hidden(node, names)
+    nodes = list(ast.walk(tree))
+    imported = {n for i in nodes if isinstance(i, _IMPORTS) for n in bound_by(i)}
+    # Such a loader sets the name that the module gives to it anyway.
+    loaded = {id(a) for n in nodes if _is_lazy_loader(n) for a in n.args}
+    for node in nodes:
+        if id(node) not in loaded:
+            _note_hidden(node, names, imported)
+    for statement in _statements(tree.body):
+        names.is_opaque |= any(map(_gives_scope, _run_at_once(statement)))
     names.is_opaque |= bool(names.possible & _ANSWERING)
     names.listed = _listed(tree.body)
     return names
 
 
-def _note_hidden(node: ast.AST, names: ModuleNames) -> None:
-    """Note what one node does to the names of the module beside binding some."""
+def _note_hidden(node: ast.AST, names: ModuleNames, imported: Collection[str]) -> None:
+    """Note what one node does to the names of the module beside binding some.
+
+    `imported` names may be modules, this one among them.
+    """
     if isinstance(node, ast.Global):
         names.possible.update(node.names)
     elif isinstance(node, ast.Call):
-        names.is_opaque |= _is_dynamic(node)
+        names.is_opaque |= _is_dynamic(node, imported)
         names.removes_names |= called_name(node) == _REMOVING
     elif isinstance(node, ast.Attribute):
         root = getattr(node.value, "id", "")
@@ -191,21 +205,33 @@ def _leaves(body: Sequence[ast.stmt]) -> bool:
     return bool(body) and isinstance(body[-1], _LEAVING)
 
 
-def _is_dynamic(call: ast.Call) -> bool:
+def _is_dynamic(call: ast.Call, imported: Collection[str]) -> bool:
     """Return whether a call may set names of the module."""
     name = called_name(call)
     if name == "setattr":
-        return not (call.args and _is_self(call.args[0]))
-    return name in _DYNAMIC and not (name == "vars" and call.args)
+        # Of what has other names, `sys.modules` is noted where it is read.
+        root = call.args[0] if call.args else call
+        while isinstance(root, ast.Attribute | ast.Subscript):
+            root = root.value
+        return not isinstance(root, ast.Name) or root.id in imported
+    return name in _DYNAMIC
+
+
+def _is_lazy_loader(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Return whether a node is `LazyLoader("name", globals(), "module")`."""
+    return isinstance(node, ast.Call) and called_name(node) == "LazyLoader"
+
+
+def _gives_scope(node: ast.AST) -> bool:
+    """Return whether a node is `locals()` or `vars()`."""
+    return (
+        isinstance(node, ast.Call) and called_name(node) in _OF_SCOPE and not node.args
+    )
 
 
 def called_name(call: ast.Call) -> str:
     """Return the last part of the name that is called: `fit` of `model.fit(...)`."""
     return str(getattr(call.func, "attr", getattr(call.func, "id", "")))
-
-
-def _is_self(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id in ("self", "cls")
 
 
 def _listed(body: Sequence[ast.stmt]) -> frozenset[str] | None:

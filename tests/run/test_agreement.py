@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import random_names
 from fork_server import ForkServer
 from idioms import IDIOMS, files_of
 from launching import ON_NEWEST, launch_fork
 
-from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.target import NEWEST, Target, table
+from hookbridge.old_programs.names.target import NEWEST
 from hookbridge.old_programs.rewriting import file_rewrites
 from hookbridge.old_programs.scanning import diagnosis
 
@@ -94,72 +94,13 @@ def test_doctor_and_rewrite_know_each_idiom(name: str, tmp_path: Path) -> None:
     )
 
 
-NUM_NAMES = 150
-# Asks for each name as the program has it; prints the lines of those that are gone.
-ASKING = """
-import json, sys
-lines = []
-for name, function in sorted(vars().copy().items()):
-    if name.startswith("asks_"):
-        try:
-            is_gone = type(function()).__name__ == "Gone"
-        except Exception:
-            is_gone = True
-        lines += [function.__code__.co_firstlineno] * is_gone
-print(json.dumps(sorted(lines)))
-"""
-# How a program may name what `{0}` has by the name `{1}`.
-FORMS = (
-    "return {0}.{1}",
-    "from {2} import {1} as other; return other",
-    'return {0}.{1} if hasattr({0}, "{1}") else None',
-)
-LAYOUTS = ("old.py", "old.ipynb", "pkg/inside/old.py")
-
-
-def of_names(seed: int) -> str:
-    """A program of random public names of TensorFlow 1.15, one in each line."""
-    chance = random.Random(seed)
-    names = [
-        (f"{top}.{module}".rstrip("."), name)
-        for kind, top in (("tf", "tf"), ("contrib", "tf.contrib"))
-        for module, names in table("public-1.15")[kind].items()
-        for name in names
-    ]
-    lines = ["import tensorflow as tf; tf.placeholder"]
-    for number, (owner, name) in enumerate(chance.sample(names, NUM_NAMES)):
-        # `doctor` leaves a removed module to a person, where a program asks it, too.
-        outcome = resolve(owner, Target(NEWEST))
-        is_removed = outcome is not None and outcome.code == "GONE"
-        form = chance.choice(FORMS[:2] if is_removed else FORMS)
-        module = owner.replace("tf", "tensorflow", 1)
-        lines.append(f"def asks_{number}(): {form.format(owner, name, module)}")
-    return "\n".join(lines) + "\n" + ASKING
-
-
 @ON_NEWEST
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(60, in_make_test=1))
+@pytest.mark.parametrize("seed", seeds(60, in_make_test=2))
 def test_random_names_have_one_answer(
-    seed: int, tmp_path: Path, launcher: ForkServer, monkeypatch: pytest.MonkeyPatch
+    seed: int, tmp_path: Path, launcher: ForkServer, fork_server: ForkServer
 ) -> None:
-    file = tmp_path / LAYOUTS[seed % len(LAYOUTS)]
-    file.parent.mkdir(parents=True, exist_ok=True)
-    text = of_names(seed)
-    cell = {"cell_type": "code", "metadata": {}, "outputs": [], "source": text}
-    is_notebook = file.suffix == ".ipynb"
-    notebook = json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4})
-    file.write_text(notebook if is_notebook else text)
-    monkeypatch.chdir(tmp_path)
-    words = ["-m", "pkg.inside.old"] if file.parent != tmp_path else [file.name]
-    done = launch_fork(launcher, *words, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr[-1500:]
-    gone = set(json.loads(done.stdout.splitlines()[-1]))
-    found = diagnosis.diagnose([file], NEWEST)
-    left = {one.line for one in found.found if one.person}
-    shown = text.splitlines()
-    assert {shown[n - 1] for n in left ^ gone} == set()
-    assert has_comments(tmp_path) is bool(gone)
+    assert not random_names.differences(seed, tmp_path, launcher, fork_server)
 
 
 @ON_NEWEST

@@ -12,7 +12,7 @@ ESTIMATOR = "hookbridge.estimator"
 # Names that mean different things in `tf.estimator` and `tf.compat.v1.estimator`.
 OTHER_IN_V1 = frozenset(table("names")["other in v1"])
 # Private names with these codes may still be there.
-_MAY_BE_THERE = frozenset({"PRIVATE", "KERAS_PRIVATE"})
+_MAY_BE_THERE = frozenset({"PRIVATE", "KERAS_COPY"})
 
 
 class Resolution(NamedTuple):

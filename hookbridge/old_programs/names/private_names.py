@@ -79,7 +79,12 @@ def resolve_keras(name: str, prefix: str, target: Target) -> Resolution | None:
     module, _, attribute = public.rpartition(".")
     if not had_in_tf1(public):
         modules = table("public-1.15")["tf"]
-        places = [f"tf.{m}" for m in modules if attribute in modules[m]]
+        # A module elsewhere that has the name of this one is another one.
+        places = [
+            f"tf.{m}"
+            for m in modules
+            if attribute in modules[m] and joined(m, attribute) not in modules
+        ]
         # `keras.utils.np_utils.to_categorical` is `tf.keras.utils.to_categorical`.
         enclosing = [p for p in places if module.startswith(p) and p != "tf."]
         # A module that is public itself has no names under another one.
@@ -90,7 +95,7 @@ def resolve_keras(name: str, prefix: str, target: Target) -> Resolution | None:
             if _is_removed_from_keras(name, target):
                 return Resolution("PRIVATE_GONE", hint="your own code")
             way = "the public name in `tf.keras`, or `hookbridge run`"
-            return Resolution("KERAS_PRIVATE", hint=way)
+            return Resolution("KERAS_COPY", hint=way)
         owner = max(enclosing, key=len) if enclosing else min(in_keras, key=len)
         public = f"{owner}.{attribute}"
     return Resolution("KERAS_PRIVATE", public)

@@ -25,7 +25,12 @@ from hookbridge.old_programs.reading import guards, starred
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.run import absent
-from hookbridge.old_programs.run.given_back.asking import asked, comes_first, may_ask
+from hookbridge.old_programs.run.given_back.asking import (
+    asked,
+    comes_first,
+    is_asked,
+    may_ask,
+)
 
 HELPER = "__hookbridge__"
 ROOTS = ("tensorflow", KERAS)
@@ -150,11 +155,16 @@ class _Rewriting(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
         """Return a name that is tried has to be there."""
+        if not (self._tries_names and isinstance(node.ctx, ast.Load)):
+            return self.generic_visit(node)
+        return self._there(node)
+
+    def _there(self, node: ast.Attribute | ast.Call) -> Any:
+        """Return a dotted name that is tried, as a call, and another value visited."""
         root: ast.expr = node
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        is_read = isinstance(node.ctx, ast.Load) and isinstance(root, ast.Name)
-        if not (self._tries_names and is_read):
+        while isinstance(root, ast.Attribute) or is_asked(root):
+            root = root.args[0] if isinstance(root, ast.Call) else root.value
+        if not isinstance(root, ast.Name):
             return self.generic_visit(node)
         call = self._call("there")
         call.args.append(node)
@@ -191,6 +201,8 @@ class _Rewriting(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> Any:
         """Answer an import by a call, and translate arguments with another name."""
+        if self._tries_names and is_asked(node):
+            return self._there(node)
         self.generic_visit(node)
         if _is_answered(module := loaded(node)):
             return ast.copy_location(self._call("module", module), node)

@@ -137,8 +137,8 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
 
 
 def _is_manual(outcome: Resolution) -> bool:
-    """Return whether a person has to replace a name."""
-    return not outcome.replacement and CODES[outcome.code].verdict == "manual"
+    """Return whether a person has to replace a name, which is not there any longer."""
+    return outcome.is_removed and CODES[outcome.code].verdict == "manual"
 
 
 def _is_own_method(node: ast.expr | ast.stmt, place: Place) -> bool:

@@ -12,6 +12,7 @@ from hookbridge.old_programs.names.old_keras import CODES as KERAS_CODES
 from hookbridge.old_programs.names.old_keras import KERAS
 from hookbridge.old_programs.names.outcome import Resolution
 from hookbridge.old_programs.names.removed_in_libraries import removed_part
+from hookbridge.old_programs.names.syntax import is_below
 from hookbridge.old_programs.reading.import_statements import (
     Import,
     all_imports,
@@ -73,6 +74,8 @@ def new_import(imported: Import, context: Context) -> NewImport | None:
 
 def _bound(imported: Import, become: Resolution, context: Context) -> NewImport | None:
     """Return what replaces an import of which the file uses the name that it binds."""
+    if become.code == "KERAS_PRIVATE" and not _all_parts_have(imported.full, context):
+        return None
     is_carried = become.replacement.startswith(_CARRIED)
     may_go = (become.is_removed or is_carried) and context.may_go(imported)
     if may_go and _all_uses_are_renamed(imported.bound, context):
@@ -135,13 +138,23 @@ def _all_uses_are_renamed(bound: str, context: Context) -> bool:
     for node in context.module.nodes:
         if isinstance(node, ast.Name) and node.id == bound:
             is_used = True
-            use: ast.AST = node
-            while context.is_part(use):
-                use = context.parents[use]
-            new = context.replacement(use) if isinstance(use, ast.Attribute) else None
-            if new is None or new.code not in context.codes:
+            if not context.is_renamed(node):
                 return False
     return is_used
+
+
+def _all_parts_have(module: str, context: Context) -> bool:
+    """Return whether what a file reads of an imported module has a name today.
+
+    What it can do without does not count.
+    """
+    for node in context.module.nodes:
+        name = context.name(node) if isinstance(node, ast.Attribute) else None
+        if name and is_below(name, module) and id(node) not in context.module.guarded:
+            outcome = context.resolve(name)
+            if outcome is not None and not outcome.replacement:
+                return False
+    return True
 
 
 def prepare(context: Context) -> None:

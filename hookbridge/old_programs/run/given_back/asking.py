@@ -12,7 +12,7 @@ import functools
 import itertools
 import re
 from collections.abc import Collection
-from typing import Any
+from typing import Any, TypeGuard
 
 from hookbridge.old_programs.names import removed_in_libraries
 from hookbridge.old_programs.reading.bound_names import Names
@@ -82,6 +82,17 @@ def asked_by_name(
         first = ast.Pass(lineno=1, col_offset=0)
         tree.body.insert(start, ast.copy_location(helper, first))
     return ast.fix_missing_locations(tree)
+
+
+def is_asked(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Return whether a node is what an attribute of a module becomes."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "of"
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == HELPER
+    )
 
 
 def comes_first(statement: ast.stmt) -> bool:
