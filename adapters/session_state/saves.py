@@ -15,7 +15,7 @@ from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.state import storage
 from hookbridge.adapters.state.write_order import AtOnce, WriteOrder, wait_for_writes
 from hookbridge.ground import collected, compat
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.patching import InstanceMethods, before_close
 from hookbridge.ground.protocols import Graph, Session
 
 
@@ -138,21 +138,14 @@ class Saves:
 
     def leave_at_close(self, session: Session) -> None:
         """Put the savers back as they were when a raw session is closed."""
-        if self._is_leaving:
-            return
-        close = session.close
+        if not self._is_leaving:
+            self._is_leaving = True
+            before_close(session, self._leave)
 
-        @functools.wraps(close)
-        def closes() -> None:
-            patch.remove()
-            for patches in self._savers:
-                patches.remove()
-            self.is_closed = True
-            close()
-
-        self._is_leaving = True
-        patch = InstanceMethods(session, {"close": closes})
-        patch.install()
+    def _leave(self) -> None:
+        for patches in self._savers:
+            patches.remove()
+        self.is_closed = True
 
     def restored_from(self, session: Session) -> str | None:
         """Path of the checkpoint a session was restored from, or None."""
@@ -184,23 +177,16 @@ def let_others_wait(session: Session) -> None:
 
 def _let_wait(saver: Any, session: Session) -> None:
     """Until a session is closed, each save of a saver waits for the thread."""
-    save, close = saver.save, session.close
+    save = saver.save
 
     @functools.wraps(save)
     def waits(sess: Session, save_path: object, *args: Any, **kw: Any) -> Any:
         wait_for_writes(str(save_path))
         return save(sess, save_path, *args, **kw)
 
-    @functools.wraps(close)
-    def closes() -> None:
-        patch.remove()
-        waiting.remove()
-        close()
-
     waiting = InstanceMethods(saver, {"save": waits})
-    patch = InstanceMethods(session, {"close": closes})
     waiting.install()
-    patch.install()
+    before_close(session, waiting.remove)
 
 
 class WorkerCheckpoints:

@@ -20,7 +20,7 @@ from hookbridge.adapters.state.write_order import InThread, wait_for_writes
 from hookbridge.checkpoints.value_copies import ValueCopies
 from hookbridge.ground import collected, compat
 from hookbridge.ground.arguments import amount, instance, optional_count, path
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.patching import before_close
 from hookbridge.ground.protocols import Graph, RunContext, RunValues, Saver, Session
 
 v1: Any = tf.compat.v1
@@ -196,17 +196,12 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
 
     def _write_at_close(self, session: Session) -> None:
         """Write what is held when an error, or a recovery, closes the session."""
-        close = session.close
 
-        @functools.wraps(close)
-        def closes() -> None:
-            patch.remove()
+        def write() -> None:
             self._release()
             wait_for_writes()
-            close()
 
-        patch = InstanceMethods(session, {"close": closes})
-        patch.install()
+        before_close(session, write)
 
     def _finish(self, session: Session) -> bool:
         """Wait for the files of the last save and tell its listeners.

@@ -8,8 +8,11 @@ docs/decisions/0008-patches-that-stay.md lists the methods that are never remove
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+
+from hookbridge.ground.protocols import Session
 
 # Means "nothing was there", since None may be a value.
 MISSING: Any = object()
@@ -58,6 +61,25 @@ def patched(target: object, **methods: Any) -> Iterator[None]:
         yield
     finally:
         patches.remove()
+
+
+def before_close(session: Session, act: Callable[[], None]) -> None:
+    """Call a function once, when a session is closed; it is closed after that.
+
+    Args:
+      session: the session.
+      act: takes back, or finishes, what is there for the session.
+    """
+    close = session.close
+
+    @functools.wraps(close)
+    def closes() -> None:
+        patch.remove()
+        act()
+        close()
+
+    patch = InstanceMethods(session, {"close": closes})
+    patch.install()
 
 
 def assign(target: object, **values: Any) -> None:

@@ -93,7 +93,8 @@ def timeline(account: Account, starts: float, ends: float) -> str:
     """
     height = _ROW * len(account.guests) + _AXIS
     parts = _parts(account, starts, max(ends - starts, 1e-3), height)
-    return drawing(f"{account.process}: events over time", _WIDTH, height, parts)
+    drawn = drawing(f"{account.process}: events over time", _WIDTH, height, parts)
+    return f'<div class="scroll timeline">{drawn}</div>'
 
 
 def _parts(

@@ -64,14 +64,25 @@ def old_libraries(module: Module) -> Iterator[tuple[str, Use]]:
     """
     names = module.names
     roots = {n.partition(".")[0] for n in (*names.bound.values(), *names.starred)}
-    for name in sorted(roots - _OTHERS - _KNOWN_OLD - {""}):
+    for name, folder in installed(roots - _OTHERS - _KNOWN_OLD):
+        if (use := _reason(folder)) is not None:
+            yield name, use
+
+
+def installed(names: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield the packages that are installed, each with its folder or only file.
+
+    Args:
+      names: names of packages, of which some may not exist.
+    """
+    for name in sorted(names):
         try:
             spec = importlib.util.find_spec(name)
         except (ImportError, ValueError):
             continue
         package, folder = package_of("" if spec is None else spec.origin or "")
-        if package == name and (use := _reason(folder)) is not None:
-            yield name, use
+        if package and package == name:
+            yield name, folder
 
 
 def package_of(file: str) -> tuple[str, str]:

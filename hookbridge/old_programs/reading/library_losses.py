@@ -7,7 +7,6 @@ package runs under it; it does not run by itself.
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 import re
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from hookbridge.old_programs.names.removed_in_libraries import (
 )
 from hookbridge.old_programs.reading.evidence import TENSORFLOW, Use
 from hookbridge.old_programs.reading.import_statements import all_imports
-from hookbridge.old_programs.reading.libraries import MAX_FILES, package_of
+from hookbridge.old_programs.reading.libraries import MAX_FILES, installed
 from hookbridge.old_programs.reading.modules import Module, read_module
 from hookbridge.old_programs.reading.named_uses import uses
 
@@ -57,13 +56,8 @@ def library_losses(module: Module) -> Iterator[tuple[str, Use, int]]:
     packages = {
         imported.full.partition(".")[0] for imported in all_imports(module.nodes)
     }
-    for name in sorted(packages - _OTHERS - {""}):
-        try:
-            spec = importlib.util.find_spec(name)
-        except (ImportError, ValueError):
-            continue
-        package, folder = package_of("" if spec is None else spec.origin or "")
-        if package == name and (all_uses := _uses(folder)):
+    for name, folder in installed(packages - _OTHERS):
+        if all_uses := _uses(folder):
             yield name, all_uses[0], len(all_uses)
 
 

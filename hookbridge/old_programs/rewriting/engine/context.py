@@ -136,6 +136,14 @@ class Context:
         """Return whether a node is a part of a longer name."""
         return isinstance(self.parents.get(node), ast.Attribute)
 
+    def is_renamed(self, node: ast.Name) -> bool:
+        """Return whether a rule of this rewrite renames the use that begins here."""
+        use: ast.AST = node
+        while self.is_part(use):
+            use = self.parents[use]
+        new = self.replacement(use) if isinstance(use, ast.Attribute) else None
+        return new is not None and new.code in self.codes
+
     def replacement(
         self, node: ast.Attribute | ast.Name | ast.Call
     ) -> Resolution | None:

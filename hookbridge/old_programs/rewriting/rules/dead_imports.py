@@ -138,11 +138,7 @@ def _all_uses_are_renamed(bound: str, context: Context) -> bool:
     for node in context.module.nodes:
         if isinstance(node, ast.Name) and node.id == bound:
             is_used = True
-            use: ast.AST = node
-            while context.is_part(use):
-                use = context.parents[use]
-            new = context.replacement(use) if isinstance(use, ast.Attribute) else None
-            if new is None or new.code not in context.codes:
+            if not context.is_renamed(node):
                 return False
     return is_used
 

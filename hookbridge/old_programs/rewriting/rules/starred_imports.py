@@ -55,14 +55,10 @@ def _needed(module: str, context: Context) -> Iterator[str]:
 def _bare(context: Context, names: Iterable[str]) -> Iterator[str]:
     """Yield the names with a use that no rule renames, as it does `contrib.slim`."""
     wanted = set(names)
-    for node in context.module.nodes:
-        if isinstance(node, ast.Name) and node.id in wanted:
-            use: ast.AST = node
-            while context.is_part(use):
-                use = context.parents[use]
-            new = context.replacement(use) if isinstance(use, ast.Attribute) else None
-            if new is None or new.code not in context.codes:
-                yield node.id
+    names_read = (n for n in context.module.nodes if isinstance(n, ast.Name))
+    for node in names_read:
+        if node.id in wanted and not context.is_renamed(node):
+            yield node.id
 
 
 def _is_removed(name: str, context: Context) -> bool:

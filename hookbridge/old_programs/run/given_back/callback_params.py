@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import functools
-import inspect
-from collections.abc import Callable
 from typing import Any
 
-from hookbridge.ground import compat
-from hookbridge.ground.patching import InstanceMethods
 from hookbridge.ground.protocols import KerasModel
+from hookbridge.old_programs.run.given_back.fit_calls import change_fit
 
 
 def bring_back() -> None:
@@ -17,25 +14,14 @@ def bring_back() -> None:
 
     The method stays changed until the process ends.
     """
-    is_own = compat.tf_version() > compat.LAST_WITH_KERAS2
-    owner = compat.private("tf_keras_training" if is_own else "keras_training").Model
-    InstanceMethods(owner, {"fit": _telling(owner.fit)}).install()
+    change_fit(_with_params, "")
 
 
-def _telling(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method with one more callback, which comes first."""
-    signature = inspect.signature(plain)
-
-    @functools.wraps(plain)
-    def fit(self: Any, *args: Any, **named: Any) -> Any:
-        bound = signature.bind(self, *args, **named)
-        callbacks = bound.arguments.get("callbacks")
-        if isinstance(callbacks, list | tuple):
-            telling = _callback_class()(self, bound.arguments)
-            bound.arguments["callbacks"] = [telling, *callbacks]
-        return plain(*bound.args, **bound.kwargs)
-
-    return fit
+def _with_params(
+    model: KerasModel, arguments: dict[str, Any], callbacks: list[Any]
+) -> list[Any]:
+    """Return the callbacks with one more, which comes first."""
+    return [_callback_class()(model, arguments), *callbacks]
 
 
 @functools.cache

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from hookbridge.ground import compat
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.old_programs.run.given_back.fit_calls import change_fit
 
 
 def bring_back() -> None:
@@ -18,30 +14,18 @@ def bring_back() -> None:
 
     The methods stay changed until the process ends.
     """
-    if compat.tf_version() > compat.LAST_WITH_KERAS2:
-        keys = ("tf_keras_training", "tf_keras_training_v1")
-    else:
-        keys = ("keras_training", "keras_training_v1")
-    for key in keys:
-        owner = compat.private(key).Model
-        InstanceMethods(owner, {"fit": _telling(owner.fit)}).install()
+    change_fit(_with_data, "", "_v1")
 
 
-def _telling(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method, which sets the attribute of each callback first."""
-    signature = inspect.signature(plain)
-
-    @functools.wraps(plain)
-    def fit(self: Any, *args: Any, **named: Any) -> Any:
-        arguments = signature.bind(self, *args, **named).arguments
-        callbacks = arguments.get("callbacks")
-        data = _validation_data(arguments)
-        if data is not None and isinstance(callbacks, list | tuple):
-            for callback in callbacks:
-                callback.validation_data = data
-        return plain(self, *args, **named)
-
-    return fit
+def _with_data(
+    model: object, arguments: dict[str, Any], callbacks: list[Any]
+) -> list[Any]:
+    """Set the attribute of each callback; return the callbacks."""
+    data = _validation_data(arguments)
+    if data is not None:
+        for callback in callbacks:
+            callback.validation_data = data
+    return callbacks
 
 
 def _validation_data(arguments: dict[str, Any]) -> list[Any] | None:

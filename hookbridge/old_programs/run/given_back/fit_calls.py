@@ -1,0 +1,44 @@
+"""What is changed in each call of `fit` of Keras 2."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from hookbridge.ground import compat
+from hookbridge.ground.patching import InstanceMethods
+
+# Takes the model, the arguments by their names, and the callbacks among them; returns
+# the callbacks that `fit` gets.
+Change = Callable[[Any, dict[str, Any], list[Any]], list[Any]]
+
+
+def change_fit(change: Change, *endings: str) -> None:
+    """Let `fit` change its callbacks, until the process ends.
+
+    Args:
+      change: what is done where `fit` is called with a list of callbacks.
+      endings: "" for the model of Keras 2, "_v1" for that of TensorFlow 1.
+    """
+    is_apart = compat.tf_version() > compat.LAST_WITH_KERAS2
+    key = "tf_keras_training" if is_apart else "keras_training"
+    for ending in endings:
+        owner = compat.private(f"{key}{ending}").Model
+        InstanceMethods(owner, {"fit": _changed(owner.fit, change)}).install()
+
+
+def _changed(plain: Callable[..., Any], change: Change) -> Callable[..., Any]:
+    signature = inspect.signature(plain)
+
+    @functools.wraps(plain)
+    def fit(self: Any, *args: Any, **named: Any) -> Any:
+        bound = signature.bind(self, *args, **named)
+        callbacks = bound.arguments.get("callbacks")
+        if isinstance(callbacks, list | tuple):
+            callbacks = change(self, bound.arguments, list(callbacks))
+            bound.arguments["callbacks"] = callbacks
+        return plain(*bound.args, **bound.kwargs)
+
+    return fit
