@@ -98,7 +98,9 @@ def test_a_sample(flavour: str, case: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.parametrize("way", runs.WAYS)
 def test_all(
-    keras: Any, tmp_path: Path, fork_server: ForkServer, subtests: Any
+    keras: Any, way: str, tmp_path: Path, fork_server: ForkServer, subtests: Any
 ) -> None:
-    check_all(keras, runs.all_cases(keras), tmp_path, fork_server, subtests)
+    cases = [c for c in runs.all_cases(keras) if c.startswith(f"{way}:")]
+    check_all(keras, cases, tmp_path, fork_server, subtests)

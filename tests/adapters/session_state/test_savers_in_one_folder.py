@@ -119,7 +119,9 @@ class Disk:
         def copying(*arguments: Any) -> Any:
             result = write(*arguments)
             copy = self._copies / f"{next(self._number):03d}"
-            shutil.copytree(self._folder, copy, dirs_exist_ok=True)
+            # TensorFlow renames `graph.pbtxt.tmp...` while the folder is copied.
+            passing = shutil.ignore_patterns("*.tmp*")
+            shutil.copytree(self._folder, copy, ignore=passing, dirs_exist_ok=True)
             return result
 
         return copying
