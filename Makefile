@@ -43,8 +43,6 @@ PYTHON_NEWEST := $(shell .ci/find_python.sh 3.13 3.12 3.11 3.10 3.14 2>/dev/null
 endif
 
 export TF_CPP_MIN_LOG_LEVEL := 3
-# Python compiles the modules that it imports. pip would compile all of TensorFlow's.
-export PIP_NO_COMPILE := 1
 
 help:
 	@sed -n 's/^#   //p' Makefile

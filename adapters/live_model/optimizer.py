@@ -14,7 +14,10 @@ from hookbridge.adapters.live_model import watched
 from hookbridge.adapters.live_model.mirror import eager_variable
 from hookbridge.adapters.live_model.optimizer_of_others import OptimizerOfOthers
 from hookbridge.adapters.live_model.rate import LiveRate
-from hookbridge.adapters.session_graph.graph_optimizers import Optimizer, optimizer_of
+from hookbridge.adapters.session_graph.graph_optimizers import (
+    OptimizerFacts,
+    optimizer_of,
+)
 from hookbridge.ground import compat
 
 
@@ -30,7 +33,7 @@ def live_optimizer(
         `Optimizer`.
     """
     facts = [optimizer_of(live.rate) for live in rates]
-    single = facts[0] if len(facts) == 1 else Optimizer()
+    single = facts[0] if len(facts) == 1 else OptimizerFacts()
     kind = _named(LiveOptimizer, single.class_name)
     poses_as = _posed(single.class_name, flavours) if len(facts) == 1 else None
     optimizer: LiveOptimizer = kind(rates, facts, step, poses_as)
@@ -52,7 +55,7 @@ class LiveOptimizer(OptimizerOfOthers):
     def __init__(
         self,
         rates: Sequence[LiveRate],
-        facts: Sequence[Optimizer],
+        facts: Sequence[OptimizerFacts],
         step: Callable[[], int],
         poses_as: type | None = None,
     ) -> None:

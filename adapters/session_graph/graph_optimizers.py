@@ -32,7 +32,7 @@ _ARGUMENTS = {
 }
 
 
-class Optimizer(NamedTuple):
+class OptimizerFacts(NamedTuple):
     """What the graph tells of one optimizer."""
 
     # Such as `"AdamOptimizer"`; `"Optimizer"` if the graph has no op of it.
@@ -42,11 +42,11 @@ class Optimizer(NamedTuple):
     hyperparameters: dict[str, LearningRate] = {}  # noqa: RUF012 - never changed
 
 
-def optimizer_of(rate: LearningRate) -> Optimizer:
+def optimizer_of(rate: LearningRate) -> OptimizerFacts:
     """Return the optimizer that a learning rate belongs to."""
     update = rate.update
     if update is None:
-        return Optimizer()
+        return OptimizerFacts()
     kind = re.sub(r"^(Resource)?(Sparse)?Apply", "", update.type)
     scopes = update.name.split("/")
     at = next((i for i, s in enumerate(scopes) if re.match("update(_|$)", s)), 0)
@@ -60,4 +60,4 @@ def optimizer_of(rate: LearningRate) -> Optimizer:
         if names is not None and tensor.shape.rank == 0:
             name = names[1] if is_keras else names[0]
             values[name] = learning_rate.classify(tensor, update.graph)
-    return Optimizer(class_name, scopes[at - 1] if at else short, values)
+    return OptimizerFacts(class_name, scopes[at - 1] if at else short, values)

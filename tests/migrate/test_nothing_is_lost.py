@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from source_trees import is_python
 
 from hookbridge import old_programs as migrate
 
@@ -186,14 +187,6 @@ def is_in_order(lines: Iterable[str], text: str) -> bool:
     """Whether a text has all of some lines, to the byte, in their order."""
     there = iter(text.splitlines(keepends=True))
     return all(line in there for line in lines)
-
-
-def is_python(text: str) -> bool:
-    try:
-        ast.parse(text)
-    except SyntaxError:
-        return False
-    return True
 
 
 @settings(

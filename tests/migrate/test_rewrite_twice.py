@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from migrate_command import in_place
 from program_table import PROGRAMS_DIR, SMALL_DIR
+from source_trees import is_python
 from test_rewrites import HEADER, cases
 
 from hookbridge import old_programs as migrate
@@ -57,14 +58,6 @@ def programs(draw: st.DrawFn) -> str:
     late = [line for line in lines if line.startswith("from __future__")]
     body = "\n".join([*late, *(line for line in lines if line not in late)])
     return draw(st.sampled_from(FRAMES)).format(body.replace("{", "").replace("}", ""))
-
-
-def is_python(text: str) -> bool:
-    try:
-        ast.parse(text)
-    except SyntaxError:
-        return False
-    return True
 
 
 @settings(FAST, max_examples=CHANCE or 80)

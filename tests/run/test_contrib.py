@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from fork_server import ForkServer
@@ -396,3 +397,55 @@ def test_names_of_contrib_that_no_area_of_today_has() -> None:
         tf.compat.v1.get_variable("w", [3], use_resource=False)
         found = contrib.tfprof.model_analyzer.print_model_analysis(graph)
     assert found.total_parameters == 3
+
+
+GRU_BLOCK = """
+import numpy as np
+import tensorflow as tf
+
+x, before = np.array([[1.0, -0.5]], "f"), np.array([[0.3, 0.1, -0.2]], "f")
+cell = tf.contrib.rnn.GRUBlockCell(3)
+results = cell(tf.constant(x), tf.constant(before))
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    names = [variable.op.name for variable in cell.variables]
+    w_ru, b_ru, w_c, b_c = session.run(cell.variables)
+    output, after = session.run(results)
+assert names == ["gru_cell/" + n for n in ("w_ru", "b_ru", "w_c", "b_c")], names
+gates = 1 / (1 + np.exp(-(np.hstack([x, before]) @ w_ru + b_ru)))
+reset, update = np.split(gates, 2, 1)
+candidate = np.tanh(np.hstack([x, before * reset]) @ w_c + b_c)
+wanted = (1 - update) * candidate + update * before
+np.testing.assert_allclose([output, after], [wanted, wanted], rtol=1e-5)
+assert (b_ru == 1).all() and (b_c == 0).all()
+"""
+
+
+@pytest.mark.slow
+def test_a_gru_block_cell_computes_what_1_15_documents(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
+    """It has the variables of 1.15."""
+    (tmp_path / "old.py").write_text(GRU_BLOCK)
+    done = launch_fork(launcher, "old.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-1500:]
+
+
+def test_private_names_that_contrib_handed_on_are_given_back() -> None:
+    """Their values are those of formulas."""
+    contrib = namespace.root()
+    distributions = contrib.distributions
+    scale = np.log1p(np.e)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        normal = distributions.NormalWithSoftplusScale(0.0, 1.0)
+        assert contrib.framework.strip_name_scope("a/b/c", "a") == "b/c"
+        text = session.run(contrib.deprecated.scalar_summary("loss", 2.0))
+        summary = tf.compat.v1.Summary.FromString(text).value[0]
+        assert (summary.tag, summary.simple_value) == ("loss", 2.0)
+        density = session.run(normal.prob(0.5))
+        triangle = session.run(distributions.fill_triangular([1.0, 2.0, 3.0]))
+        hot = session.run(contrib.seq2seq.hardmax([[1.0, 3.0], [2.0, 0.0]]))
+    wanted = np.exp(-0.5 * (0.5 / scale) ** 2) / (scale * np.sqrt(2 * np.pi))
+    np.testing.assert_allclose(density, wanted, rtol=1e-5)
+    assert triangle.tolist() == [[3.0, 0.0], [2.0, 1.0]]
+    assert hot.tolist() == [[0.0, 1.0], [1.0, 0.0]]

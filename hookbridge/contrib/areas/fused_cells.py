@@ -1,4 +1,4 @@
-"""`tf.contrib.rnn`: LSTM cells, also ones that run over a whole sequence at once."""
+"""`tf.contrib.rnn`: cells in one operation, and ones that run over whole sequences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,33 @@ import tensorflow as tf
 from hookbridge.contrib.areas.cells import of_keras2
 
 v1: Any = tf.compat.v1
+GRUCell: Any = of_keras2("GRUCell")
 LSTMCell: Any = of_keras2("LSTMCell")
+
+
+class GRUBlockCell(GRUCell):  # type: ignore[misc]
+    """`tf.contrib.rnn.GRUBlockCell`: a `GRUCell` whose variables have other names."""
+
+    def __init__(
+        self,
+        num_units: int | None = None,
+        cell_size: int | None = None,
+        reuse: bool | None = None,
+        name: str = "gru_cell",
+    ) -> None:
+        if (cell_size is None) == (num_units is None):
+            raise ValueError("Exactly one of num_units or cell_size must be provided.")
+        super().__init__(num_units or cell_size, reuse=reuse, name=name)
+
+    def build(self, inputs_shape: Any) -> None:
+        """Make the variables."""
+        size, units = inputs_shape[-1] + self._num_units, self._num_units
+        ones, zeros = v1.ones_initializer(), v1.zeros_initializer()
+        self._gate_kernel = self.add_weight("w_ru", shape=[size, 2 * units])
+        self._gate_bias = self.add_weight("b_ru", shape=[2 * units], initializer=ones)
+        self._candidate_kernel = self.add_weight("w_c", shape=[size, units])
+        self._candidate_bias = self.add_weight("b_c", shape=[units], initializer=zeros)
+        self.built = True
 
 
 class LSTMBlockCell(LSTMCell):  # type: ignore[misc]

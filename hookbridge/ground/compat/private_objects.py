@@ -65,6 +65,62 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.ops.rnn:_best_effort_input_batch_size",
         "`tf.contrib.rnn.best_effort_input_batch_size`, which has no public name",
     ),
+    "logging_ops": PrivateName(
+        "tensorflow.python.ops.logging_ops",
+        "the summaries of `tf.contrib.deprecated`, which have no public name",
+    ),
+    "name_scopes": PrivateName(
+        "tensorflow.python.framework.ops",
+        "`strip_name_scope` of `tf.contrib.framework` and its like",
+    ),
+    "data_structures": PrivateName(
+        "tensorflow.python.trackable.data_structures",
+        "`tf.contrib.checkpoint.List` and its like, which have no public name",
+    ),
+    "checkpoint": PrivateName(
+        "tensorflow.python.checkpoint.checkpoint",
+        "`tf.contrib.checkpoint.list_objects` and its like, without public names",
+    ),
+    "step_fn": PrivateName(
+        "tensorflow.python.distribute.step_fn",
+        "`tf.contrib.distribute.Step` and its like, which have no public name",
+    ),
+    "cross_device_ops": PrivateName(
+        "tensorflow.python.distribute.cross_device_ops",
+        "`tf.contrib.distribute.AllReduceCrossDeviceOps`, without a public name",
+    ),
+    "distribute_lib": PrivateName(
+        "tensorflow.python.distribute.distribute_lib",
+        "contexts of `tf.contrib.distribute` that have no public name",
+    ),
+    "distributions_beta": PrivateName(
+        "tensorflow.python.ops.distributions.beta",
+        "distributions of `tf.contrib.distributions` that have no public name",
+    ),
+    "distributions_exponential": PrivateName(
+        "tensorflow.python.ops.distributions.exponential",
+        "distributions of `tf.contrib.distributions` that have no public name",
+    ),
+    "distributions_gamma": PrivateName(
+        "tensorflow.python.ops.distributions.gamma",
+        "distributions of `tf.contrib.distributions` that have no public name",
+    ),
+    "distributions_laplace": PrivateName(
+        "tensorflow.python.ops.distributions.laplace",
+        "distributions of `tf.contrib.distributions` that have no public name",
+    ),
+    "distributions_normal": PrivateName(
+        "tensorflow.python.ops.distributions.normal",
+        "distributions of `tf.contrib.distributions` that have no public name",
+    ),
+    "distributions_student_t": PrivateName(
+        "tensorflow.python.ops.distributions.student_t",
+        "distributions of `tf.contrib.distributions` that have no public name",
+    ),
+    "distributions_util": PrivateName(
+        "tensorflow.python.ops.distributions.util",
+        "functions of `tf.contrib.distributions`, which have no public name",
+    ),
     "meta_graph": PrivateName(
         "tensorflow.python.framework.meta_graph",
         "the ops of a graph, for `tf.contrib.util`, which have no public name",

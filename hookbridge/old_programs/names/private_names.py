@@ -92,13 +92,20 @@ def resolve_keras(name: str, prefix: str, target: Target) -> Resolution | None:
         # Nor has any other module a function of `backend`, which takes a tensor.
         in_keras = [] if is_public else [p for p in places if p in _OF_KERAS]
         if not enclosing and not in_keras:
-            if _is_removed_from_keras(name, target):
-                return Resolution("PRIVATE_GONE", hint="your own code")
-            way = "the public name in `tf.keras`, or `hookbridge run`"
-            return Resolution("KERAS_COPY", hint=way)
+            return _without_public_name(name, target)
         owner = max(enclosing, key=len) if enclosing else min(in_keras, key=len)
         public = f"{owner}.{attribute}"
+    if not (target.has(public) or target.has_v1(public)):
+        return _without_public_name(name, target)
     return Resolution("KERAS_PRIVATE", public)
+
+
+def _without_public_name(name: str, target: Target) -> Resolution:
+    """Return what becomes of a private name of Keras without a public one today."""
+    if _is_removed_from_keras(name, target):
+        return Resolution("PRIVATE_GONE", hint="your own code")
+    way = "the public name in `tf.keras`, or `hookbridge run`"
+    return Resolution("KERAS_COPY", hint=way)
 
 
 def places_in_keras(name: str, package: str) -> list[str]:

@@ -6,6 +6,7 @@ started after a kill at that moment.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import itertools
 import shutil
@@ -101,6 +102,12 @@ def in_session(keras: Any, guests: list[Any], folder: Path | None = None) -> Non
                 session.run(train_op)
 
 
+def copy_if_there(source: str, target: str) -> None:
+    """Copies a file, unless another thread has renamed or removed it meanwhile."""
+    with contextlib.suppress(FileNotFoundError):
+        shutil.copy2(source, target)
+
+
 class Disk:
     """Copies of a folder, taken after each write into it."""
 
@@ -119,9 +126,9 @@ class Disk:
         def copying(*arguments: Any) -> Any:
             result = write(*arguments)
             copy = self._copies / f"{next(self._number):03d}"
-            # TensorFlow renames `graph.pbtxt.tmp...` while the folder is copied.
-            passing = shutil.ignore_patterns("*.tmp*")
-            shutil.copytree(self._folder, copy, ignore=passing, dirs_exist_ok=True)
+            shutil.copytree(
+                self._folder, copy, dirs_exist_ok=True, copy_function=copy_if_there
+            )
             return result
 
         return copying

@@ -25,3 +25,12 @@ def map_batched(function: Any, state: object, *others: Any) -> Any:
         return function(value, *rest)
 
     return tf.nest.map_structure(one, state, *others)
+
+
+def hardmax(logits: Any, name: str | None = None) -> Tensor:
+    """`tf.contrib.seq2seq.hardmax`: 1 at the largest value of each row."""
+    with tf.compat.v1.name_scope(name, "Hardmax", [logits]):
+        logits = tf.convert_to_tensor(logits)
+        depth = dimensions(logits)[-1]
+        hottest: Tensor = tf.one_hot(tf.argmax(logits, -1), depth, dtype=logits.dtype)
+        return hottest
