@@ -13,6 +13,11 @@ from hookbridge.ground.patching import InstanceMethods
 # Takes the model, the arguments by their names, and the callbacks among them; returns
 # the callbacks that `fit` gets.
 Change = Callable[[Any, dict[str, Any], list[Any]], list[Any]]
+# Ending -> the private module of the model: that of Keras 2.15, and that of tf_keras.
+_MODULES = {
+    "": ("keras_training", "tf_keras_training"),
+    "_v1": ("keras_training_v1", "tf_keras_training_v1"),
+}
 
 
 def change_fit(change: Change, *endings: str) -> None:
@@ -23,9 +28,8 @@ def change_fit(change: Change, *endings: str) -> None:
       endings: "" for the model of Keras 2, "_v1" for that of TensorFlow 1.
     """
     is_apart = compat.tf_version() > compat.LAST_WITH_KERAS2
-    key = "tf_keras_training" if is_apart else "keras_training"
     for ending in endings:
-        owner = compat.private(f"{key}{ending}").Model
+        owner = compat.private(_MODULES[ending][is_apart]).Model
         InstanceMethods(owner, {"fit": _changed(owner.fit, change)}).install()
 
 
