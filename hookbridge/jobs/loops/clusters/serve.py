@@ -102,7 +102,8 @@ def until_left(
                     return JobStop(reason, exit_codes.PREEMPTED)
             elif now - looked > LOOK_SECS:
                 looked, secs = now, now - began
-                _check(config, tasks, liveness, secs, lost_secs, start_secs)
+                if not _are_there(config, tasks, liveness, secs, lost_secs, start_secs):
+                    _check_that_chief_left(config, tasks, notes, lost_secs)
             time.sleep(POLL_SECS)
         code = int(notes.read(names[0]) or exit_codes.LOST)
     return JobStop("the job is over and not done; see what its chief printed", code)
@@ -134,30 +135,41 @@ def _are_listening(config: ClusterConfig, tasks: Sequence[Task]) -> bool:
     return any(is_listening(config, *task) for task in tasks)
 
 
-def _check(
+def _are_there(
     config: ClusterConfig,
     tasks: Sequence[Task],
     liveness: Liveness,
     waited_secs: float,
     lost_secs: float,
     start_secs: float,
-) -> None:
-    """Raise if the tasks have disappeared, or never came."""
+) -> bool:
+    """Return whether a task is there, or may come; raise if none ever came."""
     liveness.look()
     # A task may have come and gone between two looks.
     missing = liveness.away(lost_secs, unseen_secs=lost_secs)
-    if liveness.arrivals and len(missing) == len(tasks):
-        raise errors.TaskLostError(
-            f"All tasks that trained disappeared {lost_secs:g} s ago without "
-            f"finishing: {named(config, tasks)}. They were killed, or do not use "
-            "hookbridge's loops: see what they printed. Start the job again: it goes "
-            "on from its last checkpoint."
-        )
     if not liveness.arrivals and waited_secs > start_secs:
         raise errors.TaskLostError(
             f"No task that trains came within {start_secs:g} s; expected "
             f"{named(config, tasks)}. Start them, with the same "
             "TF_CONFIG['cluster'], unless the job is over."
+        )
+    return not liveness.arrivals or len(missing) < len(tasks)
+
+
+def _check_that_chief_left(
+    config: ClusterConfig, tasks: Sequence[Task], notes: Notes, lost_secs: float
+) -> None:
+    """Raise if the first of the tasks, which are all away, has not left.
+
+    Its note is read after the look at the tasks: on a busy machine it may have left
+    between the two.
+    """
+    if not all(notes.are_written([left_note(*tasks[0])])):
+        raise errors.TaskLostError(
+            f"All tasks that trained disappeared {lost_secs:g} s ago without "
+            f"finishing: {named(config, tasks)}. They were killed, or do not use "
+            "hookbridge's loops: see what they printed. Start the job again: it goes "
+            "on from its last checkpoint."
         )
 
 
