@@ -6,6 +6,7 @@ text without an import gets the line `import tensorflow as tf` above it.
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from typing import NamedTuple
 import pytest
 
 from hookbridge import old_programs as migrate
+from hookbridge.old_programs.rewriting.rules.dead_imports import HIDDEN
 
 ONE_TENSORFLOW = True
 CASES = Path(__file__).parent / "rewrites"
@@ -74,3 +76,15 @@ def test_the_docs_show_each_rule_with_a_diff(repo_root: Path) -> None:
     diffs = re.findall(r"^### (\S+)\n[^#]*?^```diff\n((?:[-+ ].*\n)+)```", text, re.M)
     assert [name for name, _ in diffs] == [rule.name for rule in migrate.REWRITES]
     assert all(re.search(r"^\+", diff, re.M) for _, diff in diffs)
+
+
+def test_modules_that_folders_hide_are_imported_below_compat_v2() -> None:
+    spec = importlib.util.find_spec("tensorflow")
+    assert spec is not None and spec.origin is not None
+    folder = Path(spec.origin).parent
+    public = folder / "_api" / "v2"
+    names = [p.parent.name for p in public.glob("*/__init__.py")]
+    hidden = {f"tf.{name}" for name in names if (folder / name).is_dir()}
+    assert hidden and hidden <= set(HIDDEN)
+    for name in hidden:
+        assert (public / "compat" / "v2" / name.removeprefix("tf.")).is_dir()

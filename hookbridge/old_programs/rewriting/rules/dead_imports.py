@@ -33,6 +33,9 @@ _NO_MODULES = (
     "hookbridge.estimator.export",
     *_CARRIED,
 )
+# Folders of TensorFlow's package hide these from Python's import system. The same
+# modules are below `compat.v2`.
+HIDDEN = ("tf.distribute", "tf.lite")
 
 
 class NewImport(NamedTuple):
@@ -128,6 +131,8 @@ def _line(imported: Import, name: str, context: Context) -> NewImport:
         package = context.imports.here("hookbridge", line)
         return NewImport(f"{bound} = {package}{dot}{inside}.{attribute}")
     item = attribute if bound == attribute else f"{attribute} as {bound}"
+    if any(is_below(parent, hidden) for hidden in HIDDEN):
+        inside = f"compat.v2.{inside}"
     module = f"{module_of(root)}{dot}{inside}"
     return NewImport(f"from {module} import {item}", module, item)
 
