@@ -49,7 +49,9 @@ SAMPLE = (
 
 def of_python() -> Iterator[str]:
     """The modules of Python, without tests and programs."""
-    for root in sorted(sys.stdlib_module_names - {*_ACTING, "lib2to3", "test"}):
+    # setuptools puts its own distutils in the place of Python's.
+    others = {*_ACTING, "distutils", "lib2to3", "test"}
+    for root in sorted(sys.stdlib_module_names - others):
         place = package(root)
         if place is not None and not root.startswith("_"):
             yield root
@@ -121,6 +123,7 @@ def test_names_of_all_modules_are_those_of_their_imports() -> None:
         ("[k for k in a if (last := k)]\n(b := 1)\n", "b last", ""),
         ("x: int\ny: int = 1\n", "y", ""),
         ("a = 1\ndel a\n", "", "a"),
+        ("a = b = c = 1\ndel (a, [b])\ndel c.d, c[b]\n", "c", "a b"),
         ("def f(q):\n  global g\n  g = r = 1\nclass C:\n  m = 1\n", "f C", "g"),
         ("try:\n  pass\nexcept E as e:\n  pass\n", "", ""),
         ("match a:\n  case [b, *c]:\n    d = 1\n", "", "b c d"),

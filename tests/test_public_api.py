@@ -54,6 +54,7 @@ def test_dir_shows_the_public_names(package: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.exhaustive
+@pytest.mark.one_tensorflow  # TensorFlow 2.15 itself is not imported there
 def test_without_docstrings_keras_2_is_not_called_moved() -> None:
     code = "from hookbridge.ground import compat; compat.private('tf_keras_v2')"
     done = subprocess.run(

@@ -31,7 +31,8 @@ class Contrib(types.ModuleType):
             "The parts of tf.contrib that hookbridge brings back; see "
             "docs/what-comes-back.md.",
         )
-        self.__dict__.update(_contrib_path=path, _contrib_real=real, __path__=[])
+        self._contrib_path, self._contrib_real = path, real
+        self.__path__ = []
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -176,7 +176,13 @@ def _certain(body: Sequence[ast.stmt]) -> set[str]:
 def _deleted(statement: ast.stmt) -> Iterator[str]:
     """Yield the names that a statement deletes."""
     if isinstance(statement, ast.Delete):
-        yield from (t.id for t in statement.targets if isinstance(t, ast.Name))
+        for target in statement.targets:  # `del a, b` or `del (a, b)`
+            yield from (t.id for t in ast.walk(target) if _is_deleted(t))
+
+
+def _is_deleted(node: ast.AST) -> TypeGuard[ast.Name]:
+    """Return whether a part of `del` is a name that it deletes."""
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Del)
 
 
 def _always_bound(statement: ast.stmt) -> set[str]:
