@@ -155,12 +155,13 @@ class FitSaves:
         # Garbage may be collected anywhere, also where nothing can be read.
         graph = self._graph
         if self.is_newest and graph is not None and graph.can_be_read:
+            checkpoints = self.keeper.checkpoints
             try:
-                checkpoints = self.keeper.checkpoints
-                if all(checkpoint.is_current for checkpoint in checkpoints):
-                    self.keeper.write_state(*checkpoints)
+                are_current = all(checkpoint.is_current for checkpoint in checkpoints)
             except RuntimeError:  # `clear_session` closed the session of a v1 graph
-                pass
+                are_current = False
+            if are_current:
+                self.keeper.write_state(*checkpoints)
         self.keeper.release()
 
     # -- backups ---------------------------------------------------------------------
