@@ -43,6 +43,8 @@ PYTHON_NEWEST := $(shell .ci/find_python.sh 3.13 3.12 3.11 3.10 3.14 2>/dev/null
 endif
 
 export TF_CPP_MIN_LOG_LEVEL := 3
+# Thousands of processes import the same modules: without caches each compiles them.
+export PYTHONDONTWRITEBYTECODE :=
 
 help:
 	@sed -n 's/^#   //p' Makefile

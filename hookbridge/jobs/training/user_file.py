@@ -9,7 +9,7 @@ import sys
 import traceback
 from collections.abc import Mapping
 from importlib.machinery import SourceFileLoader
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from hookbridge import errors
@@ -19,6 +19,14 @@ from hookbridge.ground.arguments import why_no_file, with_arguments
 
 class UserLoader(SourceFileLoader):
     """Loads a file that belongs to no program that `hookbridge run` runs."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        """Return the code of the source as it is now; Python caches no script either.
+
+        A cached file counts as current if size and second of the source are the same.
+        """
+        code: CodeType = self.source_to_code(self.get_data(self.path), self.path)
+        return code
 
 
 def load_file(path: str, module_name: str | None = None) -> ModuleType:
