@@ -61,7 +61,7 @@ def meaning_of(files: Iterable[Evidence], v1: bool = False) -> Meaning:
     files = list(files)
     result = Meaning(
         **_first_uses(files),
-        written=frozenset().union(*(file.written for file in files)),
+        assigned=frozenset().union(*(file.assigned for file in files)),
     )
     if result.keras2 is None and (result.is_of_v1 or v1):
         # The models and layers of a graph are those of Keras 2.
@@ -77,7 +77,7 @@ def _first_uses(files: Sequence[Evidence]) -> dict[str, Use | None]:
     Whatever shows TensorFlow 1 is one of `old`.
     """
     names = [field.name for field in fields(Evidence)]
-    kinds = [name for name in names if name != "written"]
+    kinds = [name for name in names if name != "assigned"]
     uses = {kind: [getattr(file, kind) for file in files] for kind in kinds}
     uses["old"] = [e.old or e.pin or e.leftover for e in files if shows_tf1(e)]
     return {kind: next(filter(None, some), None) for kind, some in uses.items()}

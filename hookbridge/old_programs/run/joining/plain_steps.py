@@ -14,6 +14,7 @@ from hookbridge.adapters.session_graph.steps import StepGraph
 from hookbridge.ground import collected, patching
 from hookbridge.ground.protocols import Graph, Session
 from hookbridge.old_programs.run.joining.joiner import Joiner
+from hookbridge.reference.recording_writer import records_here
 
 v1 = tf.compat.v1
 
@@ -61,6 +62,8 @@ def record(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
         if not graphs.is_step(session.graph, fetches):
             return None
         if hook is None:
+            if not records_here():
+                return None
             hook = joiner.recorder()
             with session.graph.as_default():
                 hook.begin()
