@@ -55,23 +55,22 @@ def test_a_stop_in_one_process_stops_all_and_the_next_run_goes_on(
     # From plain TensorFlow: a checkpoint from before the job used hookbridge.
     names = write_checkpoint(model_dir)
     reached = OLD_STEP
-    # The chief must not end the job before the worker has made a step.
-    may_stop = tmp_path / "may_stop"
     # The second run finds the stop marker of the first one in the directory.
-    for name, own in (
-        ("first", {"worker 0": ["stop_training_at=30"]}),
-        ("second", {"chief 0": ["request_stop_at=30", f"request_stop_if={may_stop}"]}),
+    for name, stops, other, how in (
+        ("first", "worker 0", "chief 0", "stop_training_at=30"),
+        ("second", "chief 0", "worker 0", "request_stop_at=30"),
     ):
         arguments = ("aggregate=2", f"dir={model_dir}")
+        # The job must not end before the other task has made a step.
+        may_stop = tmp_path / f"{name}_may_stop"
         with job(
             *(tmp_path / name, "estimator_job.py", *arguments),
             tasks=TASKS,
-            own=own,
+            own={stops: [how, f"stop_if={may_stop}"]},
             server=fork_server,
         ) as it:
-            if name == "second":
-                it.wait_for("worker 0", "role")
-                may_stop.touch()
+            it.wait_for(other, "role")
+            may_stop.touch()
             codes = it.wait()
         assert set(codes.values()) == {0}, it.logs()
         assert it.idle_secs_to_end() <= 10, it.logs()
@@ -87,7 +86,7 @@ def test_a_stop_in_one_process_stops_all_and_the_next_run_goes_on(
         asking, asked = (it.events("evaluator 0", e) for e in ("asking", "asked"))
         assert len(asking) == len(asked) > 0
         marker = json.loads((model_dir / "hookbridge_stop.json").read_text())
-        assert marker["reason"].startswith(next(iter(own)))
+        assert marker["reason"].startswith(stops)
         # The checkpoint has the variables of the model, and no more.
         (graph,) = it.events("chief 0", "variables")
         saved = [name for name, _ in tf.train.list_variables(checkpoint)]
