@@ -100,7 +100,8 @@ class Evidence:
     pin: Use | None = None
     # A name that only TensorFlow 1 had and that upgraded programs may have.
     leftover: Use | None = None
-    # A program of TensorFlow 2 writes it, `tf.compat.v1.X` and `hb.contrib.X` too.
+    # A name that only code for TensorFlow 2 uses; `tf.compat.v1.X` and `hb.contrib.X`
+    # count.
     new: Use | None = None
     # An import of TensorFlow, or of a package that brings it.
     tensorflow: Use | None = None

@@ -116,7 +116,7 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
 
     What the program writes itself, and what it does without, is not reported.
     """
-    for node, name in _with_flags_once(uses(module.nodes, module.names)):
+    for node, name in _first_flag_only(uses(module.nodes, module.names)):
         if id(node) in module.guarded or _is_own_method(node, place):
             continue
         outcome = place.outcome(name, target)
@@ -158,10 +158,10 @@ def _follows_its_import(node: ast.expr | ast.stmt, outcome: Resolution) -> bool:
     return outcome.code == "KERAS2_NAME" and not is_import
 
 
-def _with_flags_once(
+def _first_flag_only(
     found: Iterable[tuple[ast.expr | ast.stmt, str]],
 ) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    """Use with one of the flags, however many of them the file reads."""
+    """Yield all uses, but only the first one of a name below `FLAGS`."""
     has_flags = False
     for node, name in found:
         before, flags, _ = f"{name}.".partition(".FLAGS.")
