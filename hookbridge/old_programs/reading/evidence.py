@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from hookbridge.old_programs.reading import keras_signs, old_callbacks
@@ -129,13 +129,13 @@ def examine(
 ) -> Evidence:
     """Return the evidence of one file."""
     first_uses: dict[str, Use] = {}
-    own = Evidence(assigned=_assigned(names))
-    signs = _signs(nodes, names, guarded, own)
+    assigned = _assigned(names)
+    signs = _signs(nodes, names, guarded, Evidence(assigned=assigned))
     for kind, name, line in sorted(signs, key=lambda sign: sign[2]):
         first_uses.setdefault(kind, Use(name, file, line))
     if (key := keras_signs.key_of_old_logs(first_uses)) is not None:
         first_uses.setdefault("leftover", key)
-    return replace(own, **first_uses)
+    return Evidence(**first_uses, assigned=assigned)
 
 
 def _assigned(names: Names) -> frozenset[str]:
