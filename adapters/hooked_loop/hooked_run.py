@@ -160,7 +160,7 @@ class HookedRun:
 
     def run_with_hooks(self) -> tuple[Any, bool]:
         """Give the hooks the events of the host's step; return whether one stops."""
-        self.settle()
+        self.tell_states_step_is_over()
         with self.host.graph_part.calling_hooks():
             try:
                 outputs = self.host.step_maker.run(self._monitored)
@@ -174,7 +174,7 @@ class HookedRun:
                 raise
             return outputs, bool(self._monitored.should_stop())
 
-    def settle(self) -> None:
+    def tell_states_step_is_over(self) -> None:
         """Tell the states that all guests have had the events of the last step."""
         for state in self.states:
             state.before_step()
@@ -269,4 +269,4 @@ class HookedRun:
         self.is_over = True
         self.loops.give_back()
         for state in self.states:
-            state.leave()
+            state.stop_listening()

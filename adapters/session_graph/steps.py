@@ -27,7 +27,10 @@ _PUSHES = ("AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient")
 
 
 class ReachedOps:
-    """The ops that a step reaches, or an update without a step: its kind."""
+    """The ops that a step, or an update without one, reaches: its kind.
+
+    Runs with equal fetches share one object.
+    """
 
     __slots__ = ("adds", "ops", "tail")
 
@@ -49,7 +52,7 @@ class RunKind(NamedTuple):
     writes: bool  # whether it may give the counter another value
 
 
-class StepGraph:
+class StepFinder:
     """Finds the steps among the runs on one graph; without a counter, the updates."""
 
     def __init__(self, graph: Graph, counter: object) -> None:
@@ -154,13 +157,13 @@ class StepGraph:
         )
 
 
-def steps_of(graph: Graph) -> StepGraph | None:
+def steps_of(graph: Graph) -> StepFinder | None:
     """Return the steps of a graph that trains or evaluates; None if it does neither."""
     eval_step = collected.eval_step(graph)
     if eval_step is not None:
-        return StepGraph(graph, eval_step)
+        return StepFinder(graph, eval_step)
     counter = collected.global_step(graph)
     if isinstance(counter, tf.distribute.DistributedValues):  # its copies move together
         counter = counter.distribute_strategy.experimental_local_results(counter)[0]
-    steps = StepGraph(graph, counter)
+    steps = StepFinder(graph, counter)
     return steps if steps.trains else None

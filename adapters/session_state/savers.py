@@ -19,7 +19,7 @@ from hookbridge.ground.patching import InstanceMethods, before_close
 from hookbridge.ground.protocols import Graph, Session
 
 
-class Saves:
+class FollowedSavers:
     """Follows the savers in the collection `SAVERS`, those of a later Scaffold too.
 
     The first one is that of the loop's `CheckpointSaverHook` and of what restores the
