@@ -67,10 +67,7 @@ class HookedRun:
 
     @classmethod
     def join(cls, model: KerasModel, make_host: MakeHost) -> HookedRun:
-        """Return the run that waits for the model's next loop.
-
-        Open one if there is none.
-        """
+        """Return the run that waits for the model's next loop, or open one."""
         run: HookedRun | None = innermost(model)
         if run is not None and run.mode is not None:
             run.leave()  # its native loop has ended, but nobody called `leave`

@@ -100,7 +100,7 @@ class FetchPlan:
     ) -> list[LogSource]:
         """Return the entries whose data no op takes.
 
-        With any, the size of the batch too.
+        The size of the batch is among them if there is any other.
         """
         not_taken = [s for s in sources if not self._pulls.taken_by(s, ops)]
         if not_taken:

@@ -110,10 +110,7 @@ class StepFinder:
         return [op for op in (*self.movers, *self._tokens) if self._unconditional(op)]
 
     def _step(self, reached: frozenset[Any]) -> ReachedOps | None:
-        """Return the step that ops make, by what moves the counter.
-
-        None if they make none.
-        """
+        """Return the step that ops make, by what moves the counter, or None."""
         movers = [op for op in self.movers if op in reached]
         if movers:
             # With several movers it is not known which one runs last.

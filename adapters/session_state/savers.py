@@ -155,7 +155,7 @@ class FollowedSavers:
 
 
 def let_others_wait(session: Session) -> None:
-    """Savers of the session's hooks that no collection has wait for the thread too.
+    """Let savers of the session's hooks that no collection has wait for the thread too.
 
     Called while the hooks get the new session.
 
@@ -176,7 +176,7 @@ def let_others_wait(session: Session) -> None:
 
 
 def _let_wait(saver: Any, session: Session) -> None:
-    """Until a session is closed, each save of a saver waits for the thread."""
+    """Let each save of a saver wait for the thread, until a session is closed."""
     save = saver.save
 
     @functools.wraps(save)
