@@ -291,20 +291,20 @@ def main() -> None:
         _, files, _, _ = socket.recv_fds(connection, 1, 3)
         with connection.makefile() as lines:
             order = json.loads(lines.readline())
-        is_ready, ready = os.pipe()
+        reads, writes = os.pipe()
         pid = os.fork()
         if pid == 0:
             os.setsid()
-            os.close(is_ready)
-            os.close(ready)
+            os.close(reads)
+            os.close(writes)
             listener.close()
             connection.close()
             children.forget()
             _run(order, files)
-        for file in (*files, ready):
+        for file in (*files, writes):
             os.close(file)
-        os.read(is_ready, 1)  # returns when the child has its process group
-        os.close(is_ready)
+        os.read(reads, 1)  # returns when the child has its process group
+        os.close(reads)
         children.add(pid, connection)
 
 
