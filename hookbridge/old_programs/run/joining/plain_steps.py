@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.session_graph.steps import StepGraph
+from hookbridge.adapters.session_graph.steps import StepFinder
 from hookbridge.ground import collected, patching
 from hookbridge.ground.protocols import Graph, Session
 from hookbridge.old_programs.run.joining.joiner import Joiner
@@ -28,7 +28,7 @@ class TrainingGraphs:
     """The graphs of plain sessions, and the steps that were found in them."""
 
     def __init__(self) -> None:
-        self._steps: weakref.WeakKeyDictionary[Any, tuple[int, StepGraph]] = (
+        self._steps: weakref.WeakKeyDictionary[Any, tuple[int, StepFinder]] = (
             weakref.WeakKeyDictionary()
         )
 
@@ -36,7 +36,7 @@ class TrainingGraphs:
         """Return whether a run of these fetches trains."""
         version, steps = self._steps.get(graph, (-1, None))
         if steps is None or version != graph.version:
-            steps = StepGraph(graph, collected.global_step(graph))
+            steps = StepFinder(graph, collected.global_step(graph))
             self._steps[graph] = graph.version, steps
         try:
             return steps.trains and steps.step_of(fetches) is not None
