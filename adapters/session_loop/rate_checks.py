@@ -10,6 +10,7 @@ from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_loop.checks import refusal
 from hookbridge.ground.protocols import Tensor
+from hookbridge.ground.structures import flat_feeds
 
 
 def check_settable(guest: Guest, rates: Sequence[LearningRate]) -> None:
@@ -53,10 +54,10 @@ def check_settable(guest: Guest, rates: Sequence[LearningRate]) -> None:
 
 def loop_feed_of(tensor: Tensor, feed_dict: Mapping[Any, Any] | None) -> Any:
     """Return the value that the loop itself feeds for a tensor in a step, or None."""
-    if not feed_dict:
-        return None
-    value = feed_dict.get(tensor)
-    return feed_dict.get(tensor.name) if value is None else value
+    for key, value in flat_feeds(feed_dict):
+        if key is tensor or (type(key) is str and key == tensor.name):
+            return value
+    return None
 
 
 def check_feeds(rates: Mapping[Any, Any], feed_dict: Mapping[Any, Any] | None) -> None:
