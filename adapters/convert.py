@@ -20,8 +20,11 @@ from hookbridge.adapters.multi_worker.end_together import (
     EndTogether,
     in_several_processes,
 )
-from hookbridge.adapters.parameter_server import deferred_callback as ps
 from hookbridge.adapters.parameter_server import ps_refusals
+from hookbridge.adapters.parameter_server.deferred_callback import (
+    DeferredCallback,
+    is_batch_level,
+)
 from hookbridge.adapters.session_loop.group import CallbackGroup
 from hookbridge.adapters.session_loop.last_epoch import LastEpochHook
 from hookbridge.adapters.session_loop.on_steps import HookOnSteps
@@ -247,8 +250,8 @@ def _as_callback(guest: Guest, max_lag: int | None, is_deferred: bool) -> Any:
         return skipped.SkippedCallback(guest, guest.role_in_fit)
     if guest.kind == "hook":
         return hook_to_callback.HookToCallback(guest, max_lag=max_lag)
-    if is_deferred and ps.is_batch_level(guest):
-        return ps.DeferredCallback(guest, max_lag=max_lag)
+    if is_deferred and is_batch_level(guest):
+        return DeferredCallback(guest, max_lag=max_lag)
     if is_bare(guest):
         return BareCallback(guest)
     return ForeignCallback(guest) if guest.is_foreign else guest.item

@@ -14,8 +14,7 @@ from hookbridge.adapters.session_graph import (
     session_variables,
 )
 from hookbridge.adapters.session_graph.steps import ReachedOps, StepGraph
-from hookbridge.adapters.session_loop import checks as callback_checks
-from hookbridge.adapters.session_loop import monitors, rate_checks
+from hookbridge.adapters.session_loop import checks, monitors, rate_checks
 from hookbridge.adapters.session_loop.callback_run import CallbackRun
 from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.adapters.session_loop.outside import OutsideVariables
@@ -82,7 +81,7 @@ class TrainingRun(CallbackRun):
         self._waiting_runs = 0  # runs that did not move the global step
 
     def check(self, guest: Guest) -> None:
-        callback_checks.check_training(
+        checks.check_training(
             guest,
             self.config,
             produced=monitors.Produced(

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hookbridge import errors
-from hookbridge.cli import run as cli_run
 from hookbridge.cli.parser import Parser, Values
+from hookbridge.cli.run import define_guests, define_world, start
 from hookbridge.ground import exit_codes
 from hookbridge.ground.tf_config import task_of
 
@@ -26,8 +26,8 @@ NOTE = (
 
 def define_flags(parser: Parser) -> None:
     """Define the command's flags."""
-    cli_run.define_world(parser)
-    cli_run.define_guests(parser)
+    define_world(parser)
+    define_guests(parser)
     parser.flag(
         "to", None, "Folder for the recording; it must not contain one yet.", str
     )
@@ -54,7 +54,7 @@ def run(values: Values) -> Callable[[], int]:
     names = ("steps", "weights_every", "gradients", "max_megabytes", "then_stop")
     options = {name: getattr(values, name) for name in names}
     folder = Path(values.to).absolute()  # the program may go to another folder
-    program = cli_run.start(values, record=(values.to, options))
+    program = start(values, record=(values.to, options))
 
     def recorded() -> int:
         exit_codes.ask_at_end(lambda: _check_recorded(folder))

@@ -111,8 +111,8 @@ def _resolve_removed(name: str, part: str) -> Resolution | None:
 def is_of_no_version(name: str) -> bool:
     """Return whether no known version of TensorFlow has a name of `tf`.
 
-    A program of TensorFlow 1 that has such a name does not get there. The names of
-    before 1.0 that have a hint, and what is below them, are no such names.
+    A program of TensorFlow 1 never reaches such a name. Names from before 1.0 that have
+    a hint, and what is below them, do not count.
     """
     for estimator in (f"{ESTIMATOR}.v1.", f"{ESTIMATOR}."):
         name = name.replace(estimator, "tf.estimator.", 1)

@@ -231,19 +231,18 @@ def _examine_name(name: str, line: int, target: Target) -> Iterator[_Sign]:
 def _needing_v1(nodes: Sequence[ast.AST], names: Names) -> Iterator[_Sign]:
     """Yield the calls that need the v1 behaviour of TensorFlow."""
     calls = [node for node in nodes if isinstance(node, ast.Call)]
-    called = [(call, names.canonical(call.func) or "") for call in calls]
-    all_names = {name for _, name in called}
+    named_calls = [(call, names.canonical(call.func) or "") for call in calls]
+    all_names = {name for _, name in named_calls}
+    needing = _WITH_THREADS
     # A program that makes its graph itself has v1 behaviour inside of it.
-    has_graph = bool(all_names & {"tf.Graph", "tf.compat.v1.Graph"})
-    inside = _in_functions(nodes) if all_names & _AT_MODULE_LEVEL else set()
-    for call, name in called:
-        at_module_level = name in _AT_MODULE_LEVEL and id(call) not in inside
-        needs = not has_graph and (at_module_level or name in _ANYWHERE)
-        if needs or name in _WITH_THREADS:
-            yield "needs_v1", name, call.lineno
-    if not has_graph:
+    if all_names.isdisjoint({"tf.Graph", "tf.compat.v1.Graph"}):
+        needing = _WITH_THREADS | _ANYWHERE | _AT_MODULE_LEVEL
         for session in _sessions_of_tests(nodes):
             yield "needs_v1", "self.test_session()", session.lineno
+    inside = _in_functions(nodes) if all_names & _AT_MODULE_LEVEL else set()
+    for call, name in named_calls:
+        if name in needing and not (name in _AT_MODULE_LEVEL and id(call) in inside):
+            yield "needs_v1", name, call.lineno
 
 
 def _sessions_of_tests(nodes: Sequence[ast.AST]) -> Iterator[ast.expr]:

@@ -236,8 +236,8 @@ def _stage(rewrite: FileRewrite, path: Path, beside: Path) -> str:
         shutil.copymode(path, beside)
         is_same = path.read_bytes() == rewrite.module.content
     except (OSError, UnicodeEncodeError) as e:
-        fix = " Make it and its folder writable." * isinstance(e, PermissionError)
-        why = f"{type(e).__name__}: {e}"
-        return f"could not be written ({why}); no file was changed.{fix}"
+        why = f"could not be written ({type(e).__name__}: {e}); no file was changed."
+        is_forbidden = isinstance(e, PermissionError)
+        return f"{why} Make it and its folder writable." if is_forbidden else why
     changed = "was changed while it was rewritten; no file was changed."
     return "" if is_same else changed

@@ -15,8 +15,7 @@ from types import FrameType
 from hookbridge import errors
 from hookbridge.ground.arguments import count, instance, seconds, shown, writable
 from hookbridge.ground.tf_config import ClusterConfig
-from hookbridge.jobs.loops.tasks import guard as guard_lib
-from hookbridge.jobs.loops.tasks.guard import Guard
+from hookbridge.jobs.loops.tasks.guard import SIGNALS, Guard
 from hookbridge.jobs.loops.tasks.local_task import GROUP_STOP, LocalTask
 from hookbridge.jobs.loops.tasks.output import Outputs
 from hookbridge.jobs.loops.tasks.ports import free_ports, held_ports
@@ -236,7 +235,7 @@ def _forwarded_signals(tasks: list[LocalTask]) -> Iterator[list[int]]:
         return
     before = {
         number: signal.signal(number, forward)
-        for number in guard_lib.SIGNALS
+        for number in SIGNALS
         if signal.getsignal(number) is not signal.SIG_IGN
     }
     try:

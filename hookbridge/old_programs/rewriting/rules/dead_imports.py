@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hookbridge.old_programs.names.old_keras import CODES as KERAS_CODES
+from hookbridge.old_programs.names import old_keras
 from hookbridge.old_programs.names.old_keras import KERAS
 from hookbridge.old_programs.names.outcome import Resolution
 from hookbridge.old_programs.names.removed_in_libraries import removed_part
@@ -90,7 +90,7 @@ def _plain(imported: Import, become: Resolution, context: Context) -> NewImport 
     """Return what replaces `import a.b`, whose uses are renamed."""
     if imported.bound == "tensorflow":  # `import tensorflow.contrib.slim` binds it
         return NewImport("import tensorflow")
-    if imported.bound == KERAS and become.code in KERAS_CODES:
+    if imported.bound == KERAS and become.code in old_keras.CODES:
         whole = context.resolve(KERAS) or become
         return _line(imported, whole.replacement, context)
     full = imported.full
