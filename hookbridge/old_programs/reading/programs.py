@@ -33,7 +33,10 @@ from hookbridge.old_programs.reading.scripts import (
     is_test,
     runs_statements,
 )
-from hookbridge.old_programs.reading.search_path import added_folders
+from hookbridge.old_programs.reading.search_path import (
+    added_folders,
+    own_folders_on_path,
+)
 from hookbridge.old_programs.reading.unequal_rows import Parameter
 
 # Names may come through as many modules.
@@ -362,11 +365,11 @@ def read_programs(
     tops = {os.path.realpath(path) for path in paths if os.path.isdir(path)}
     # A file that is given by its name is run: Python looks in its folder first.
     mains = [os.path.dirname(os.path.realpath(p)) for p in paths if os.path.isfile(p)]
+    on_path = own_folders_on_path()
 
     def roots(module: Module) -> list[str]:
-        if folder:
-            return [folder]
-        return list(dict.fromkeys([*mains, *folders_above(module.file, tops)]))
+        own = [folder] if folder else [*mains, *folders_above(module.file, tops)]
+        return list(dict.fromkeys([*own, *on_path]))
 
     programs = Programs(modules, roots)
     named = {os.path.realpath(path) for path in paths if os.path.isfile(path)}
