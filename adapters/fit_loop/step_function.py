@@ -188,6 +188,19 @@ class StepFunction:
         tapped: Mapping[str, str],
         into_step: StepFeeds = NO_FEEDS,
     ) -> tuple[Any, list[Any], dict[str, Any]]:
+        """Make a step, with the variant for what hooks fetch and feed.
+
+        Args:
+          args: what Keras passes to its function.
+          program: what the session computes around the step.
+          feeds: the values of the program's feeds.
+          tapped: keys of the step tensors to return, by their placeholders.
+          into_step: those of the feeds that go into the step itself.
+
+        Returns:
+          What Keras expects, the tensors that hooks fetch, and `{placeholder: value}`
+          of the tapped tensors.
+        """
         if program.is_empty and not tapped and into_step == NO_FEEDS:
             return self._plain_call(*args), [], {}
         rate = None if into_step.rate is None else into_step.rate[0]
@@ -198,9 +211,9 @@ class StepFunction:
         if variant is None:
             self.names.check_fed(into_step.tensors)
             wanted = frozenset(
-                key
-                for key in tapped.values()
-                if not self._source.returns(key, self.names)
+                tensor_key
+                for tensor_key in tapped.values()
+                if not self._source.returns(tensor_key, self.names)
             )
             if into_step.tensors:  # the trace contains the feeds
                 function = self._make_function(wanted, for_model=False)

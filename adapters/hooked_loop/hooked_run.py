@@ -125,7 +125,7 @@ class HookedRun:
         return not self.has_begun and not self.is_over
 
     def call(self, *args: object) -> Any:
-        """Return what the native loop calls for every step."""
+        """Make one step; the native loop calls this in place of its own function."""
         try:
             maker = self.host.step_maker
             if maker.is_without_hooks:
@@ -197,7 +197,10 @@ class HookedRun:
             run.note_stop()
 
     def _start(self) -> None:
-        """Make the step, then `begin` and `after_create_session`."""
+        """Trace the step; create the session, which calls the hooks' first two events.
+
+        These are `begin` and `after_create_session`.
+        """
         graph, session, maker = self.host
         global_step = maker.open()
         for guest in self.guests:

@@ -33,6 +33,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
     those that `outside_steps` computes, such as the rate of a schedule.
     """
 
+    # Whether a run that only saves the model goes past the saver's ops.
     saves_directly = True
 
     def __init__(
@@ -132,8 +133,9 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
 
     def is_loop_step(self, fetches: object) -> bool:
         """Return whether a `MonitoredSession` asks for a step of the loop."""
-        # Keras gets the loop's own fetches from the step itself. So only the fetches of
-        # hooks have to become numpy arrays.
+        # `MonitoredSession` puts the loop's own fetches under "caller", next to the
+        # fetches of each hook. Keras gets its own from the step itself. So only those
+        # of hooks have to become numpy arrays.
         graph = self._live_graph
         return type(fetches) is dict and fetches.get("caller") is graph.loop_fetches
 

@@ -87,6 +87,8 @@ class EndTogether(any_flavour.Inserted):
             _end_preempted()
         if ends and not wants_end:
             HookedRun.note_stop_of(self._model)
+        # `stop_training` becomes what all have agreed on. A process that asked early
+        # takes its stop back until the agreed point: all make the same steps.
         if ends != wants_end:
             assign(self._model, stop_training=ends)
 

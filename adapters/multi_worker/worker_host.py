@@ -62,5 +62,8 @@ class AwaitedByOthers(Alone):
         return guarded
 
     def goes_on(self) -> bool:
-        """Return the others make the step in any case, and so does this process."""
+        """Return whether to go on without hooks.
+
+        The others make the step in any case, so this process has to make it too.
+        """
         return self._run.mode == "train"

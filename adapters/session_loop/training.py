@@ -14,7 +14,7 @@ from hookbridge.adapters.session_graph import (
     session_variables,
 )
 from hookbridge.adapters.session_graph.steps import ReachedOps, StepGraph
-from hookbridge.adapters.session_loop import checks, monitors, rate_checks
+from hookbridge.adapters.session_loop import checks, monitors
 from hookbridge.adapters.session_loop.callback_run import CallbackRun
 from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.adapters.session_loop.outside import OutsideVariables
@@ -73,7 +73,7 @@ class TrainingRun(CallbackRun):
             self._state.without_effect,
             monitors.ValueCheck(config, self.metrics),
         )
-        self._arguments = RunArguments(self._reader, live_rates, rates)
+        self._arguments = RunArguments(self._reader, live_rates)
         self._stop = TrainingStop(self.model)
         self._phase: Phase = "look"
         self._batch = 0  # number of the open batch
@@ -88,13 +88,12 @@ class TrainingRun(CallbackRun):
                 self.metrics, bool(self._validation), self._validation.metric_names
             ),
             clone=self.model.live_link.clone,
+            rates=self.model.live_link.rates.in_graph,
         )
-        rates = [live.rate for live in self.model.live_link.rates.each]
-        rate_checks.check_settable(guest, rates)
 
     def enter(self, member: object, session: Session, coord: Coordinator) -> None:
         if member is self.members[0]:
-            self._arguments.join(session)
+            self.model.live_link.rates.join(session)
         super().enter(member, session, coord)
 
     @property

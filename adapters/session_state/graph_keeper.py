@@ -230,8 +230,10 @@ class GraphKeeper(SaveKeeper):
             else:
                 # An error may end the step before the other runs have its events.
                 self._keeper.write_state(*self._pending)
-        if self._worker is None and not self._must_wait(self._session):
-            for state in self._states:
+        if self._worker is not None:
+            return
+        for state in self._states:
+            if state.backups and not self._must_wait(self._session):
                 self._keeper.save_backups(b for b in state.backups if b.is_new())
 
     def resave_after_evaluation(self) -> None:

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from hookbridge.ground import compat, installed
-from hookbridge.old_programs.names import contrib_names
-from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.target import (
+from hookbridge.old_programs.scanning.findings import CODES, VERDICTS
+from hookbridge.tf1_names import contrib_names
+from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.target import (
     NEWEST,
     RELEASED,
     Target,
@@ -22,7 +23,6 @@ from hookbridge.old_programs.names.target import (
     table,
     versions,
 )
-from hookbridge.old_programs.scanning.findings import CODES, VERDICTS
 
 
 def test_every_verdict_is_documented(repo_root: Path) -> None:

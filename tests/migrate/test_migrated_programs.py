@@ -25,8 +25,8 @@ from migrate_command import in_place
 from program_table import PROGRAMS, PROGRAMS_DIR, RECORDED, WHOLE, numbers
 
 from hookbridge.ground.compat import LAST_WITH_KERAS2, installed_tf_version
-from hookbridge.old_programs.names.target import NEWEST
 from hookbridge.old_programs.scanning import diagnosis
+from hookbridge.tf1_names.target import NEWEST
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}

@@ -13,9 +13,9 @@ from fork_server import ForkServer
 from idioms import IDIOMS, files_of
 from launching import ON_NEWEST, launch_fork
 
-from hookbridge.old_programs.names.target import NEWEST
 from hookbridge.old_programs.rewriting import file_rewrites
 from hookbridge.old_programs.scanning import diagnosis
+from hookbridge.tf1_names.target import NEWEST
 
 LIVING = [name for name, idiom in IDIOMS.items() if idiom.runs]
 DEAD = [name for name, idiom in IDIOMS.items() if not idiom.runs]

@@ -8,10 +8,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from hookbridge.old_programs.names.private_names import FILES
-from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.syntax import is_below, last_name
-from hookbridge.old_programs.names.target import NEWEST, Target, table
 from hookbridge.old_programs.reading import keras_signs, old_callbacks
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import (
@@ -22,6 +18,10 @@ from hookbridge.old_programs.reading.import_statements import (
     loaded,
 )
 from hookbridge.old_programs.reading.named_uses import uses
+from hookbridge.tf1_names.private_names import FILES
+from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.syntax import is_below, last_name
+from hookbridge.tf1_names.target import NEWEST, Target, table
 
 # Packages that bring TensorFlow with them or are a part of it.
 TENSORFLOW = frozenset(

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hookbridge import errors
-from hookbridge.old_programs.names.removed_in_libraries import removed_names, roots
-from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading.import_statements import (
     Import,
     all_imports,
@@ -38,6 +36,8 @@ from hookbridge.old_programs.reading.search_path import (
     own_folders_on_path,
 )
 from hookbridge.old_programs.reading.unequal_rows import Parameter
+from hookbridge.tf1_names.removed_in_libraries import removed_names, roots
+from hookbridge.tf1_names.target import Target
 
 # Names may come through as many modules.
 _MAX_LINKS = 10

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hookbridge import errors
-from hookbridge.old_programs.names.target import NEWEST, Target
 from hookbridge.old_programs.reading.meaning import shows_tf1
 from hookbridge.old_programs.reading.modules import Module, Unread
 from hookbridge.old_programs.reading.programs import read_programs
@@ -22,6 +21,7 @@ from hookbridge.old_programs.rewriting.engine.results import Rewritten
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule, chosen
 from hookbridge.old_programs.rewriting.registry import REWRITES
 from hookbridge.old_programs.scanning.guests import Guests
+from hookbridge.tf1_names.target import NEWEST, Target
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from hookbridge import errors
-from hookbridge.old_programs.names.target import NEWEST, Target
 from hookbridge.old_programs.reading.modules import Module, why
 from hookbridge.old_programs.reading.programs import Programs
 from hookbridge.old_programs.rewriting.engine.module import rewrite_module
 from hookbridge.old_programs.rewriting.engine.results import Rewritten
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule, chosen
 from hookbridge.old_programs.rewriting.registry import REWRITES
+from hookbridge.tf1_names.target import NEWEST, Target
 
 
 def rewrite(

@@ -18,9 +18,6 @@ from collections.abc import Collection
 from typing import Any
 
 from hookbridge.contrib.private_modules import KERAS
-from hookbridge.old_programs.names import keras_arguments
-from hookbridge.old_programs.names.old_values import mode_of_today, old_mode
-from hookbridge.old_programs.names.renamed_arguments import change_of, surplus
 from hookbridge.old_programs.reading import guards, starred
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import imports, loaded
@@ -31,6 +28,9 @@ from hookbridge.old_programs.run.given_back.asking import (
     is_asked,
     may_ask,
 )
+from hookbridge.tf1_names import keras_arguments
+from hookbridge.tf1_names.old_values import mode_of_today, old_mode
+from hookbridge.tf1_names.renamed_arguments import change_of, surplus
 
 HELPER = "__hookbridge__"
 ROOTS = ("tensorflow", KERAS)

@@ -6,14 +6,6 @@ import ast
 import os
 from collections.abc import Iterable, Iterator
 
-from hookbridge.old_programs.names.old_keras import is_there
-from hookbridge.old_programs.names.outcome import Resolution
-from hookbridge.old_programs.names.removed_in_libraries import (
-    removed_methods,
-    removed_names,
-)
-from hookbridge.old_programs.names.resolution import is_of_no_version, resolve
-from hookbridge.old_programs.names.target import NEWEST, Target
 from hookbridge.old_programs.reading import old_callbacks
 from hookbridge.old_programs.reading.evidence import Use
 from hookbridge.old_programs.reading.import_statements import as_v1, imports, loaded
@@ -32,6 +24,14 @@ from hookbridge.old_programs.scanning.findings import (
 )
 from hookbridge.old_programs.scanning.python2_uses import python2_uses
 from hookbridge.old_programs.scanning.version_checks import of_versions
+from hookbridge.tf1_names.old_keras import is_there
+from hookbridge.tf1_names.outcome import Resolution
+from hookbridge.tf1_names.removed_in_libraries import (
+    removed_methods,
+    removed_names,
+)
+from hookbridge.tf1_names.resolution import is_of_no_version, resolve
+from hookbridge.tf1_names.target import NEWEST, Target
 
 _KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
 _V1_IMPORT = "`import tensorflow.compat.v1 as tf`"

@@ -6,11 +6,6 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hookbridge.old_programs.names import old_keras
-from hookbridge.old_programs.names.outcome import Resolution
-from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.syntax import is_below
-from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading.comments import has_mark
 from hookbridge.old_programs.reading.import_statements import (
     STATEMENTS,
@@ -27,6 +22,11 @@ from hookbridge.old_programs.rewriting.engine.results import Edit
 from hookbridge.old_programs.rewriting.engine.text_changes import TextChanges
 from hookbridge.old_programs.scanning.findings import Finding
 from hookbridge.old_programs.scanning.guests import Guests
+from hookbridge.tf1_names import old_keras
+from hookbridge.tf1_names.outcome import Resolution
+from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.syntax import is_below
+from hookbridge.tf1_names.target import Target
 
 _LOAD = ast.Load()
 

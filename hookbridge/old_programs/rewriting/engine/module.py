@@ -6,7 +6,6 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading.imported_files import link
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Place
@@ -16,6 +15,7 @@ from hookbridge.old_programs.rewriting.engine.results import Edit, Rewritten
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 from hookbridge.old_programs.scanning.findings import Finding
 from hookbridge.old_programs.scanning.scan import findings_of
+from hookbridge.tf1_names.target import Target
 
 MAX_WALKS = 4
 

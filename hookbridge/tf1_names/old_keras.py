@@ -11,10 +11,10 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from hookbridge.old_programs.names.outcome import V1, Resolution
-from hookbridge.old_programs.names.private_names import moved_in_keras
-from hookbridge.old_programs.names.removed_in_libraries import removed_part
-from hookbridge.old_programs.names.target import Target, had_in_tf1, table
+from hookbridge.tf1_names.outcome import V1, Resolution
+from hookbridge.tf1_names.private_names import moved_in_keras
+from hookbridge.tf1_names.removed_in_libraries import removed_part
+from hookbridge.tf1_names.target import Target, had_in_tf1, table
 
 KERAS = "keras"
 TF_KERAS = "tf.keras"

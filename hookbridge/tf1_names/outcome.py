@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hookbridge.old_programs.names.syntax import is_below
-from hookbridge.old_programs.names.target import Target, table
+from hookbridge.tf1_names.syntax import is_below
+from hookbridge.tf1_names.target import Target, table
 
 V1 = "tf.compat.v1"
 ESTIMATOR = "hookbridge.estimator"

@@ -1,0 +1,37 @@
+"""`LocalCluster` in this process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+import pytest
+
+from hookbridge.jobs.loops.tasks import local_cluster
+from hookbridge.jobs.loops.tasks.local_cluster import LocalCluster
+from hookbridge.jobs.loops.tasks.local_task import LocalTask
+
+ONE_TENSORFLOW = True
+
+
+def test_a_signal_reaches_the_task_that_is_being_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its process runs, but the launcher does not have it in its list yet."""
+    started: list[LocalTask] = []
+
+    class Interrupted(LocalTask):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments)
+            started.append(self)
+            if len(started) == 2:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(local_cluster, "LocalTask", Interrupted)
+    cluster = LocalCluster(num_workers=2, num_ps=0)
+    code = cluster.run([sys.executable, "-c", "import time; time.sleep(600)"])
+    assert code == 128 + signal.SIGTERM
+    # None was killed, and none was started after the signal.
+    assert [task.process.returncode for task in started] == [-signal.SIGTERM] * 2
