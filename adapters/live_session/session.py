@@ -52,7 +52,8 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         self._last_values = last_values
         # Computes step tensors, by their keys, that have a value outside a step too.
         self._outside_steps = outside_steps or {}
-        self.read_last: set[str] = set()  # step tensors fetched without a step
+        # Step tensors that runs without a step have fetched.
+        self.taken_from_last_step: set[str] = set()
         self._functions = structures.RecentlyUsed() if functions is None else functions
         self._plans = structures.RecentlyUsed()
         self._is_closed = False
@@ -239,7 +240,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         compute = self._outside_steps.get(key)
         if compute is not None and (value := compute()) is not None:
             return value
-        self.read_last.add(key)
+        self.taken_from_last_step.add(key)
         try:
             return self._last_values[name]
         except KeyError as e:

@@ -65,7 +65,7 @@ class Checkpoint:
 
     def write_state(self, write: Callable[[], None]) -> None:
         """Call `write`, which writes the state beside it, when it is its turn."""
-        self._order.state(write)
+        self._order.write_state(write)
 
     def rewrite_if_changed(self) -> None:
         """Write it once more if callbacks have set variables since.

@@ -138,7 +138,7 @@ def _resolve_estimator(name: str, prefix: str, target: Target) -> Resolution | N
             if had_in_tf1(f"tf.estimator.{inside}")
             else _NEVER
         )
-    if prefix == f"{V1}.estimator":
+    if prefix != "tf.estimator":  # the package itself has the names of v1, too
         is_v1 = is_v1 or inside.partition(".")[0] in ("", *OTHER_IN_V1)
     return Resolution("ESTIMATOR", joined(ESTIMATOR, "v1" if is_v1 else "", inside))
 

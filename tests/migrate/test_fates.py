@@ -65,6 +65,11 @@ def test_every_way_out_is_a_name_that_its_place_has(version: str) -> None:
     [
         ("tf.estimator.LinearRegressor", "ESTIMATOR", "hookbridge.estimator.Linear"),
         ("tf.compat.v1.estimator.LinearRegressor", "ESTIMATOR", "hookbridge.estima"),
+        (
+            "tensorflow_estimator.estimator.DNNRegressor",
+            "ESTIMATOR",
+            "hookbridge.estimator.v1.DNNRegressor",
+        ),
         ("tf.estimator.inputs.numpy_input_fn", "ESTIMATOR", "hookbridge.estimator.v1."),
         ("tf.compat.v1.estimator.tpu.TPUConfig", "ESTIMATOR", "hookbridge.estimator."),
         ("tf.estimator.SessionRunHook", "HOOK_NAME", "tf.compat.v1.train.SessionRun"),

@@ -112,7 +112,9 @@ def _read(node: ast.stmt) -> set[str]:
 def copied(name: str, folder: Path) -> Path:
     """Writes the files of a program into a folder; returns its main file."""
     if name in WHOLE and WHOLE[name].path.parent != PROGRAMS_DIR:
-        shutil.copytree(WHOLE[name].path.parent, folder)
+        # Who runs the program at the same time writes its cache.
+        skip = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(WHOLE[name].path.parent, folder, ignore=skip)
         return folder / WHOLE[name].path.name
     folder.mkdir()
     text = GONE[name] if name in GONE else PROGRAMS[name].path.read_text("utf-8")

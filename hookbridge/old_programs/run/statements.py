@@ -154,13 +154,13 @@ class _Rewriting(ast.NodeTransformer):
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
-        """Return a name that is tried has to be there."""
+        """Make a name that the file tries raise `AttributeError` if it was removed."""
         if not (self._tries_names and isinstance(node.ctx, ast.Load)):
             return self.generic_visit(node)
         return self._there(node)
 
     def _there(self, node: ast.Attribute | ast.Call) -> Any:
-        """Return a dotted name that is tried, as a call, and another value visited."""
+        """Wrap a dotted name in a call of `there`; visit any other value as usual."""
         root: ast.expr = node
         while isinstance(root, ast.Attribute) or is_asked(root):
             root = root.args[0] if isinstance(root, ast.Call) else root.value

@@ -107,8 +107,7 @@ def test_sigterm_saves_and_a_restart_goes_on_from_there(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
     """In the first run, a worker stands still."""
-    limits = {"PATIENCE_SECS": "1", "CALL_MS": "3000"}
-    with job_in_its_steps(tmp_path, fork_server, **limits) as it:
+    with job_in_its_steps(tmp_path, fork_server, PATIENCE_SECS="1") as it:
         it.send("worker 0", signal.SIGSTOP)
         time.sleep(0.5)  # the chief waits for its step
         it.send("chief 0", signal.SIGTERM)
