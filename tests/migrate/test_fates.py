@@ -114,6 +114,11 @@ def test_every_way_out_is_a_name_that_its_place_has(version: str) -> None:
             "tf.keras.",
         ),
         (
+            "tensorflow.python.keras.engine.network.Network",
+            "KERAS_PRIVATE",
+            "tf.keras.Model",
+        ),
+        (
             "tensorflow.python.keras.layers.recurrent_v2.LSTM",
             "KERAS_PRIVATE",
             "tf.compat.v2.keras.layers.LSTM",
