@@ -185,7 +185,7 @@ def _may_have(candidate: Candidate, target: Target) -> bool:
         return True
     (root, inside), dotted = candidate.whole, candidate.whole.dotted
     if root == "ours":
-        return has(source.file, name)
+        return has(source.file, name) is not False
     if root == "tf":
         return target.has(dotted)
     if root == "estimator":
