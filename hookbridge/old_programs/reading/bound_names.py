@@ -105,6 +105,7 @@ class Names:
         self._in_try = False
         self._top = Scope()
         self._roots: dict[ast.Name, Scope] = {}
+        self._around_imports: dict[ast.stmt, Scope] = {}
         self._walk(tree, self._top)
         self.bound: dict[str, str] = {
             name: value
@@ -151,6 +152,7 @@ class Names:
 
     def _import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
         """Note what an import binds, and the modules whose names it stars."""
+        self._around_imports[node] = scope
         for _, alias, bound, full in imports(node):
             if isinstance(node, ast.Import):
                 scope.bind(bound, full if alias.asname else bound)
@@ -205,22 +207,52 @@ class Names:
 
     def may_be_module(self, node: ast.Name) -> bool:
         """Return whether a name is imported, or bound nowhere around the place."""
-        scope: Scope | None = self._roots.get(node)
+        scope = self.binding_scope(node)
+        return scope is None or node.id in scope.imported
+
+    def binding_scope(self, node: ast.Name) -> Scope | None:
+        """Return the innermost scope around a name that binds it; None without one."""
+        scope = self._roots.get(node)
         while scope is not None and not scope.has(node.id):
             scope = scope.above
-        return scope is None or node.id in scope.imported
+        return scope
+
+    def import_scope(self, node: ast.Import | ast.ImportFrom) -> Scope:
+        """Return the scope whose names an import binds."""
+        return self._around_imports[node]
+
+    @functools.cached_property
+    def whole_scopes(self) -> frozenset[Scope]:
+        """The scopes with `import tensorflow.data`, whose names need the root.
+
+        `tensorflow` cannot be that of v1 there.
+        """
+        return frozenset(
+            scope
+            for node, scope in self._around_imports.items()
+            for imported in imports(node)
+            if imported.bound == "tensorflow" and imported.full != imported.bound
+        )
+
+    def is_whole(self, node: ast.expr) -> bool:
+        """Return whether a name is `tensorflow` in such a scope."""
+        if not (isinstance(node, ast.Name) and node.id == "tensorflow"):
+            return False
+        return self.binding_scope(node) in self.whole_scopes
+
+    @property
+    def module_scope(self) -> Scope:
+        """The scope of the module itself."""
+        return self._top
 
     @functools.cached_property
     def free(self) -> frozenset[str]:
         """The names that the module reads, and binds nowhere around the place."""
         names: set[str] = set()
-        for node, scope in self._roots.items():
-            if node.id not in names and isinstance(node.ctx, ast.Load):
-                inner: Scope | None = scope
-                while inner is not None and not inner.has(node.id):
-                    inner = inner.above
-                if inner is None:
-                    names.add(node.id)
+        for node in self._roots:
+            is_new = node.id not in names and isinstance(node.ctx, ast.Load)
+            if is_new and self.binding_scope(node) is None:
+                names.add(node.id)
         return frozenset(names)
 
     def through_program(self, node: ast.AST) -> str | None:
