@@ -198,7 +198,8 @@ def _outcome(name: str, target: Target, *, targets_tf1: bool) -> Resolution | No
     if targets_tf1 and outcome.code == "ESTIMATOR":
         outcome = resolve(as_v1(name), target) or outcome
     # A rewrite makes these names of those of TensorFlow 1.
-    of_v1 = targets_tf1 or name.startswith(("tf.compat.v1.", "hookbridge.estimator."))
+    of_v1 = name.startswith(("tf.compat.v1.", "hookbridge.estimator."))
+    of_v1 |= targets_tf1 and name.startswith("tf.")
     if of_v1 and outcome.code == "MISSING" and is_of_no_version(name):
         return Resolution("NOT_IN_1_15")
     return outcome

@@ -82,14 +82,15 @@ class Context:
     def keep_aliases(self) -> None:
         """Note aliases of names that change: only the alias changes, not its uses."""
         names = self.module.names
-        for name in names.aliases:
-            outcome = resolve(self.meant(canonical(names.bound[name])), self.target)
+        aliases = [(names.module_scope, n, names.bound[n]) for n in names.aliases]
+        for scope, name, value in [*aliases, *names.inner_aliases()]:
+            outcome = resolve(self.meant(canonical(value)), self.target)
             if (
                 outcome is not None
                 and outcome.replacement
                 and outcome.code in self.codes
             ):
-                self.kept.add((self.module.names.module_scope, name))
+                self.kept.add((scope, name))
 
     def keep(self, imported: Import) -> None:
         """Note that the name of an import keeps its meaning."""
