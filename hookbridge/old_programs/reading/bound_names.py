@@ -245,7 +245,7 @@ class Names:
 
     @functools.cached_property
     def whole_scopes(self) -> frozenset[Scope]:
-        """The scopes with `import tensorflow.data`, whose names need the root.
+        """The scopes with `import tensorflow.python.ops`: v1 has no such module.
 
         `tensorflow` cannot be that of v1 there.
         """
@@ -253,7 +253,8 @@ class Names:
             scope
             for node, scope in self._around_imports.items()
             for imported in imports(node)
-            if imported.bound == "tensorflow" and imported.full != imported.bound
+            if imported.bound == "tensorflow"
+            and canonical(imported.full).startswith(("tensorflow.", "tf.contrib"))
         )
 
     def is_whole(self, node: ast.expr) -> bool:

@@ -127,7 +127,7 @@ class NeededImports:
                 return bound
         fields = ("id", "arg", "name", "asname")
         taken = {getattr(node, field, "") for node in self._nodes for field in fields}
-        while name in taken:
+        while name in taken or name in self._wanted:
             name = f"{name}_"
         self._wanted[name] = module
         return name

@@ -72,17 +72,35 @@ def apply(
         is_whole = names.is_whole(root_of(node))
         change = _name_of_tf1 if is_whole or not context.is_v1 else _name_of_tf2
         change(node, context)
-    if not context.is_v1:
-        return
-    if isinstance(node, ast.ImportFrom):
-        _import_from(node, context)
-    elif isinstance(node, ast.Call):
-        _load(node, context)
-    elif isinstance(node, ast.Import):
+    if isinstance(node, ast.Import) and context.place.targets_tf1:
+        is_whole = names.import_scope(node) in names.whole_scopes
         for alias in node.names:
-            is_here = names.import_scope(node) in names.whole_scopes
-            if alias.name in _WHOLE and (alias.asname or not is_here):
-                context.replace(NAME, alias, f"{_V1} as {alias.asname or alias.name}")
+            if new := _module(alias, is_whole or not context.is_v1, context):
+                context.replace(NAME, alias, new)
+    elif isinstance(node, ast.ImportFrom) and context.is_v1:
+        _import_from(node, context)
+    elif isinstance(node, ast.Call) and context.is_v1:
+        _load(node, context)
+
+
+def _module(alias: ast.alias, is_whole: bool, context: Context) -> str:
+    """Return what an import of a module imports today; empty if it stays.
+
+    With `is_whole`, `tensorflow` itself has to stay.
+    """
+    name = canonical(alias.name)
+    if alias.name not in _WHOLE:
+        is_other = not name.startswith("tf.") or name.startswith(_OTHERS)
+        is_in_both = context.target.has(name) and context.target.has_v1(name)
+        if is_other or alias.name.startswith("tensorflow.compat.") or not is_in_both:
+            return ""
+    if alias.asname:
+        is_kept = alias.name in _WHOLE and not context.is_v1
+        new = alias.name.replace("tensorflow", _V1, 1)
+        return "" if is_kept else f"{new} as {alias.asname}"
+    if is_whole:
+        return "" if alias.name in _WHOLE else "tensorflow"
+    return f"{_V1} as tensorflow"
 
 
 def _import_from(node: ast.ImportFrom, context: Context) -> None:
