@@ -20,8 +20,11 @@ from hookbridge.adapters.multi_worker.end_together import (
     EndTogether,
     in_several_processes,
 )
-from hookbridge.adapters.parameter_server import deferred_callback as ps
 from hookbridge.adapters.parameter_server import ps_refusals
+from hookbridge.adapters.parameter_server.deferred_callback import (
+    DeferredCallback,
+    is_batch_level,
+)
 from hookbridge.adapters.session_loop.group import CallbackGroup
 from hookbridge.adapters.session_loop.last_epoch import LastEpochHook
 from hookbridge.adapters.session_loop.on_steps import HookOnSteps
@@ -134,7 +137,7 @@ def hooks_for(items: object, config: HookOptions) -> list[Any]:
       errors.RefusedError: a guest cannot run in a session.
     """
     group = CallbackGroup(config)
-    group.beside = records(items)
+    group.all_guests = records(items)
     hooks = _converted(items, "hook", lambda guest: _as_hook(guest, group))
     last_step = config.last_step
     kinds_that_end = (callback_to_hook.CallbackToHook, LastEpochHook)
@@ -150,7 +153,7 @@ def _as_hook(guest: Guest, group: CallbackGroup) -> Any:
         return callback_to_hook.CallbackToHook(guest, group=group)
     if not roles.runs_here(guest.role):
         return skipped.SkippedHook(guest, guest.role)
-    written.check_files(guest, [*group.beside])
+    written.check_files(guest, [*group.all_guests])
     on_runs = group.config.hooks_on == "runs"
     return guest.item if on_runs else HookOnSteps(guest)
 
@@ -233,7 +236,7 @@ def callbacks_for(items: object, *, max_lag: int | None = None) -> list[Any]:
       errors.RefusedError: a guest cannot run in `fit`, or not with this Keras.
     """
     optional_count("max_lag", max_lag, least=0)
-    ps_refusals.check_keras()
+    ps_refusals.refuse_keras3_alone()
     is_deferred = max_lag is not None or ps_refusals.in_sight()
     plain = [g for g in kinds.flatten(items) if not isinstance(g, EndTogether)]
     return _converted(
@@ -247,8 +250,8 @@ def _as_callback(guest: Guest, max_lag: int | None, is_deferred: bool) -> Any:
         return skipped.SkippedCallback(guest, guest.role_in_fit)
     if guest.kind == "hook":
         return hook_to_callback.HookToCallback(guest, max_lag=max_lag)
-    if is_deferred and ps.is_batch_level(guest):
-        return ps.DeferredCallback(guest, max_lag=max_lag)
+    if is_deferred and is_batch_level(guest):
+        return DeferredCallback(guest, max_lag=max_lag)
     if is_bare(guest):
         return BareCallback(guest)
     return ForeignCallback(guest) if guest.is_foreign else guest.item

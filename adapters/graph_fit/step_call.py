@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.graph_fit.graph_names import COMPUTED_RATE, reads
-from hookbridge.adapters.live_session import feeds as live_feeds
+from hookbridge.adapters.live_session.feeds import array_of, check_fetch, dense
 from hookbridge.ground import compat, structures
 from hookbridge.ground.protocols import AnyFunction
 
@@ -79,7 +79,7 @@ class StepCall:
     def take_outputs(self) -> Any:
         """Return what Keras expects of the last execution.
 
-        None if none, or taken already.
+        None if there was none, or if it was taken already.
         """
         outputs, self._outputs = self._outputs, None
         return outputs
@@ -91,9 +91,9 @@ class StepCall:
             if isinstance(key, tf.Tensor) and key.name in self._own:
                 feeds[key.name] = value  # Keras has made an array of it
                 continue
-            for tensor, part in live_feeds.dense(self._graph, key, value):
+            for tensor, part in dense(self._graph, key, value):
                 for same in self._same(tensor):
-                    feeds[same.name] = live_feeds.array_of(self._graph, same, part)
+                    feeds[same.name] = array_of(self._graph, same, part)
         return feeds
 
     def _same(self, tensor: tf.Tensor) -> list[Any]:
@@ -175,7 +175,7 @@ class _Plan:
         name = fetch.name
         if name in fed:
             return str(name)
-        live_feeds.check_fetch(fetch, "v1 graph in fit")
+        check_fetch(fetch, "v1 graph in fit")
         if _is_computed_rate(fetch):
             self._read_first.append(fetch)
             return str(name)

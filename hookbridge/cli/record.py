@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hookbridge import errors
-from hookbridge.cli import run as cli_run
 from hookbridge.cli.parser import Parser, Values
+from hookbridge.cli.run import define_guests, define_world, start
 from hookbridge.ground import exit_codes
 from hookbridge.ground.tf_config import task_of
 
@@ -26,8 +26,8 @@ NOTE = (
 
 def define_flags(parser: Parser) -> None:
     """Define the command's flags."""
-    cli_run.define_world(parser)
-    cli_run.define_guests(parser)
+    define_world(parser)
+    define_guests(parser)
     parser.flag(
         "to", None, "Folder for the recording; it must not contain one yet.", str
     )
@@ -42,19 +42,19 @@ def define_flags(parser: Parser) -> None:
 
 def run(values: Values) -> Callable[[], int]:
     """Prepare the program; what is returned runs it in this process."""
-    from hookbridge.reference.recording_writer import new_folder
+    from hookbridge.reference.recording_writer import new_folder, records_here
 
     if values.to is None:
         raise errors.InvalidArgumentError(
             "Received no --to; expected a folder for the recording, such as "
             "--to=reference."
         )
-    if task_of() in ("local", "chief"):
+    if records_here():
         new_folder(values.to)
     names = ("steps", "weights_every", "gradients", "max_megabytes", "then_stop")
     options = {name: getattr(values, name) for name in names}
     folder = Path(values.to).absolute()  # the program may go to another folder
-    program = cli_run.start(values, record=(values.to, options))
+    program = start(values, record=(values.to, options))
 
     def recorded() -> int:
         exit_codes.ask_at_end(lambda: _check_recorded(folder))
@@ -64,18 +64,15 @@ def run(values: Values) -> Callable[[], int]:
 
 
 def _check_recorded(folder: Path) -> int:
-    """Return the exit code of what was recorded.
-
-    Says what it is, or that it is nothing.
-    """
+    """Print what was recorded; return the exit code."""
     from hookbridge.reference.recording_files import STEPS_FILE, Recording
+    from hookbridge.reference.recording_writer import records_here
     from hookbridge.reference.replay import described_recording
 
-    task = task_of()  # a program may make its cluster itself
-    if task not in ("local", "chief"):
+    if not records_here():  # a program may make its cluster itself
         print(
-            f"hookbridge record: this process has the task {task!r} in a cluster and "
-            "records nothing; the chief records its own steps.",
+            f"hookbridge record: this process has the task {task_of()!r} in a cluster "
+            "and records nothing; the chief records its own steps.",
             file=sys.stderr,
         )
         return exit_codes.DONE

@@ -12,8 +12,8 @@ from hookbridge import errors
 from hookbridge.adapters import convert
 from hookbridge.adapters.guests import roles, written
 from hookbridge.adapters.guests.guest_record import Guest, records
-from hookbridge.adapters.parameter_server import deferred_callback as deferred
 from hookbridge.adapters.parameter_server import ps_refusals
+from hookbridge.adapters.parameter_server.deferred_callback import is_batch_level
 from hookbridge.adapters.session_loop import checks, v1_tensorboard
 from hookbridge.ground import lifecycle
 from hookbridge.ground.arguments import choice
@@ -170,9 +170,7 @@ def _explain_one(guest: Guest, host: Host, guests: list[Guest]) -> GuestReport:
     if reason:
         return GuestReport(name, kind, "refused", reason, (), role, runs_on)
     is_native = (kind == "hook") == (host == "session")
-    is_late = host == "parameter_server" and (
-        kind == "hook" or deferred.is_batch_level(guest)
-    )
+    is_late = host == "parameter_server" and (kind == "hook" or is_batch_level(guest))
     rows = _events(guest, callbacks, is_native, is_late)
     # The host may be a `fit` of Keras 2, which cannot call a Keras 3 callback.
     is_wrapped = is_late or (is_native and guest.is_foreign)

@@ -19,8 +19,16 @@ from hookbridge.reference.variation import Variation
 _SIMPLE = ("Identity", "Relu", "Reshape", "Tanh", "Elu", "LeakyRelu")
 # Ops between a cell's weights and the split into its gates.
 _BEFORE_A_SPLIT = (
-    *("MatMul", "BatchMatMulV2", "Add", "AddV2", "BiasAdd"),
-    *("Sigmoid", "Tanh", "Identity", "Enter", "Reshape"),
+    "MatMul",
+    "BatchMatMulV2",
+    "Add",
+    "AddV2",
+    "BiasAdd",
+    "Sigmoid",
+    "Tanh",
+    "Identity",
+    "Enter",
+    "Reshape",
 )
 
 

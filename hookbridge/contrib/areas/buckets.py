@@ -39,17 +39,7 @@ def bucket(
         elements = [v1.convert_to_tensor(tensor) for tensor in _in_order(tensors)]
         types = [element.dtype for element in elements]
         shapes = [element.shape for element in elements] if shapes is None else shapes
-        kind = v1.PaddingFIFOQueue if dynamic_pad else v1.FIFOQueue
-        queues = [
-            kind(
-                size_of_queue,
-                types,
-                shapes,
-                shared_name=shared_name and f"{shared_name}_{i}",
-                name=f"bucket_queue_{i}",
-            )
-            for i, size_of_queue in enumerate(places)
-        ]
+        queues = _queues(places, types, shapes, dynamic_pad, shared_name)
         is_open = allow_smaller_final_batch or isinstance(batch_size, list | tuple)
         number = None if is_open else tf.get_static_value(sizes[0])
         shapes_of_batch = [[number, *tf.TensorShape(s)] for s in queues[0].shapes]
@@ -136,6 +126,27 @@ def _as_given(tensors: Any, batch: Any) -> Any:
         return batch
     values = [batch] if len(tensors) == 1 else batch
     return dict(zip(sorted(tensors, key=str), values, strict=True))
+
+
+def _queues(
+    sizes: Sequence[Any],
+    types: object,
+    shapes: object,
+    dynamic_pad: bool,
+    shared_name: str | None,
+) -> list[Any]:
+    """Return the queue of each bucket."""
+    kind = v1.PaddingFIFOQueue if dynamic_pad else v1.FIFOQueue
+    return [
+        kind(
+            size,
+            types,
+            shapes,
+            shared_name=shared_name and f"{shared_name}_{i}",
+            name=f"bucket_queue_{i}",
+        )
+        for i, size in enumerate(sizes)
+    ]
 
 
 def _kept(

@@ -137,12 +137,14 @@ def _training(
     yield Delivery("set_model")
     yield Delivery("set_params")
     yield Delivery("on_train_begin")
-    is_open = False
+
+    def begins_epoch(step: int) -> bool:
+        return step == first or step % epoch_size == 0
+
     for run in _executions(first, last, epoch_size, size):
         epoch, batch = divmod(run[0], epoch_size)
-        if not is_open:
+        if begins_epoch(run[0]):
             yield Delivery("on_epoch_begin", epoch)
-            is_open = True
         yield Delivery("on_train_batch_begin", batch)
         yield Delivery("on_train_batch_end", run[-1] % epoch_size)
         is_last = run[-1] + 1 == last
@@ -150,22 +152,17 @@ def _training(
             return
         if (run[-1] + 1) % epoch_size == 0 or (is_last and ending == "clean"):
             yield from _end_of_epoch(epoch, validation_batches)
-            is_open = False
-    if ending == "error_between_steps":
-        return
-    if ending != "clean":
+    if ending in ("end_of_data", "error_in_step"):
         epoch, batch = divmod(last, epoch_size)
-        is_empty = not is_open
-        if is_empty:
+        if begins_epoch(last):
             yield Delivery("on_epoch_begin", epoch)
         yield Delivery("on_train_batch_begin", batch)
-        if ending == "error_in_step":
-            return
         # Keras ends an epoch without a step too, with a loss of 0 in its logs; in a
         # session that would look like the best epoch of all.
-        if host == "fit" or not is_empty:
+        if ending == "end_of_data" and (host == "fit" or not begins_epoch(last)):
             yield from _end_of_epoch(epoch, validation_batches)
-    yield Delivery("on_train_end")
+    if ending in ("clean", "end_of_data"):
+        yield Delivery("on_train_end")
 
 
 def _end_of_epoch(epoch: int, validation_batches: int | None) -> Iterator[Delivery]:

@@ -103,20 +103,32 @@ def _parts(title: str, series: Mapping[str, Points], width: int) -> Iterator[str
         across, bottom = at(x, y_low)
         yield text(across, bottom + 16, shown(x), "faint middle")
     for index, (name, points) in enumerate(series.items()):
-        places = [(at(*point), point) for point in thinned(points)]
-        path = " ".join(f"{across},{down}" for (across, down), _ in places)
         css = _class(index, len(series))
-        yield f'<g class="{css}">'
-        if points:
-            yield f'<polyline class="curve {css}" points="{path}"/>'
-        # A point under the mouse shows its numbers.
-        dots = places if len(places) <= _MOST_DOTS else ()
-        for (across, down), (x, y) in dots:
+        places = [(at(*point), point) for point in thinned(points)]
+        yield f'<g class="{css}">{"".join(_curve(name, css, places))}</g>'
+
+
+def _curve(
+    name: str,
+    css: str,
+    places: Sequence[tuple[tuple[float, float], tuple[float, float]]],
+) -> Iterator[str]:
+    """Yield a line, and dots that show their numbers under the mouse.
+
+    Args:
+      name: the name of the series.
+      css: its CSS classes.
+      places: where each point is in the picture, and its numbers.
+    """
+    if places:
+        path = " ".join(f"{across},{down}" for (across, down), _ in places)
+        yield f'<polyline class="curve {css}" points="{path}"/>'
+    if len(places) <= _MOST_DOTS:
+        for (across, down), (x, y) in places:
             yield (
                 f'<circle class="dot" cx="{across}" cy="{down}" r="2.4"><title>'
                 f"{html.escape(name)}: {shown(x)}, {shown(y)}</title></circle>"
             )
-        yield "</g>"
 
 
 def thinned(points: Points) -> Points:

@@ -13,7 +13,7 @@ from pathlib import Path
 from hookbridge.ground.counted import counted
 from hookbridge.insight.report.account import accounts
 from hookbridge.insight.report.run_report import Run, write_html
-from hookbridge.jobs.demo import report as report_lib
+from hookbridge.jobs.demo import report
 from hookbridge.jobs.demo.settings import LOOPS, DemoSettings
 
 TITLES = {
@@ -60,12 +60,12 @@ def run_demo(
                 print(f"{title}: the training ended with exit code {code}")
                 return code
             runs.append(Run(loop, title, directory / loop, accounts(directory / loop)))
-        differences = report_lib.differences(runs, settings)
-        text = report_lib.as_json(runs, settings, differences)
+        differences = report.differences(runs, settings)
+        text = report.as_json(runs, settings, differences)
         (directory / "report.json").write_text(text + "\n", encoding="utf-8")
-        shown = text if as_json else report_lib.as_table(runs, differences)
+        shown = text if as_json else report.as_table(runs, differences)
         print(shown, file=results)
-        page = write_html(report_lib.as_page(runs, settings, differences), directory)
+        page = write_html(report.as_page(runs, settings, differences), directory)
         print(f"The report: {directory / 'report.json'}, and to look at: {page}")
         if open_page:
             webbrowser.open(page.resolve().as_uri())

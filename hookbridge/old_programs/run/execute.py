@@ -15,8 +15,8 @@ from hookbridge.old_programs.run import (
     notebook_cells,
     own_modules,
     tracebacks,
+    world,
 )
-from hookbridge.old_programs.run import world as worlds
 from hookbridge.old_programs.run.located import Launch, Located, locate
 from hookbridge.old_programs.run.own_modules import OwnLoader
 from hookbridge.old_programs.run.own_program import Program
@@ -27,7 +27,7 @@ _PYTEST_OPTION = "--assert=plain"
 
 def prepare(launch: Launch) -> Callable[[], int]:
     """Read the program and enter its world; what is returned runs the program."""
-    worlds.check_not_imported()
+    world.check_not_imported()
     # `python -P` does not put the program's folder into `sys.path`.
     puts_folder = not getattr(sys.flags, "safe_path", False)
     if launch.as_module and puts_folder:

@@ -8,7 +8,7 @@ import sys
 from hookbridge import errors
 from hookbridge.ground import extras
 from hookbridge.old_programs.reading.evidence import Evidence, Use
-from hookbridge.old_programs.run import world as worlds
+from hookbridge.old_programs.run import world
 from hookbridge.old_programs.run.located import Launch, OwnCode
 from hookbridge.old_programs.run.own_modules import OwnFinder
 from hookbridge.old_programs.run.own_program import Program
@@ -33,7 +33,7 @@ def load_ipython_extension(shell: object) -> None:
             "first cell, in front of every import of TensorFlow or Keras. Put it "
             "there, restart the kernel and run the cells from the first one on."
         )
-    has_keras2 = worlds.keras2_is_installed()
+    has_keras2 = world.keras2_is_installed()
     use = Use(f"`{LINE}`", "this notebook", 0)
     evidence = Evidence(tensorflow=use, pin=use, keras=use if has_keras2 else None)
     folder = os.getcwd()

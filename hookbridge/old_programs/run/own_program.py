@@ -16,7 +16,7 @@ from hookbridge.old_programs.reading.removed_imports import (
     unused_absent_imports,
     unused_removed_imports,
 )
-from hookbridge.old_programs.run import world as worlds
+from hookbridge.old_programs.run import world
 from hookbridge.old_programs.run.located import Launch, Located, OwnCode
 
 if TYPE_CHECKING:  # it imports TensorFlow
@@ -40,9 +40,10 @@ class Program:
         # Real path -> imports that nothing uses, of what was removed or is absent.
         self._left_out = left_out or {}
         self._evidence = dict(evidence)
-        # The files that the main file imports, in whatever folder they are.
+        # Real paths of the files read before it runs: these are part of the program,
+        # wherever they lie.
         self._read = set(map(os.path.realpath, evidence))
-        self.world: worlds.World = worlds.decide(list(self._evidence.values()), launch)
+        self.world: world.World = world.decide(list(self._evidence.values()), launch)
         self.entered: bool = False
         self._joiner: Joiner | None = None
 
@@ -69,15 +70,15 @@ class Program:
             self._evidence[file] = module.evidence
             if not self.entered:
                 files = list(self._evidence.values())
-                self.world = worlds.decide(files, self._launch)
+                self.world = world.decide(files, self._launch)
         return self._evidence[file]
 
     def enter(self) -> None:
         """Enter the world, once."""
         if not self.entered:
             self.entered = True
-            worlds.enter(self.world)
-            # These import TensorFlow, so they must come after `worlds.enter`.
+            world.enter(self.world)
+            # These import TensorFlow, so they must come after `world.enter`.
             from hookbridge.old_programs.run import converted
 
             converted.follow()
@@ -101,7 +102,7 @@ class Program:
             guests = Recorders(*launch.record, guests)
         steps, is_own = launch.steps_per_epoch, self.own.is_of_program
         self._joiner = Joiner(guests, steps, is_own)
-        if worlds.has_estimator(self.world):
+        if world.has_estimator(self.world):
             estimator_calls.join(self._joiner)
         sessions.join(self._joiner)
         fits.join(self._joiner)

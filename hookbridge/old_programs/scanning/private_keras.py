@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 
-from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.syntax import is_below, root_of
-from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading.import_statements import (
     Import,
     canonical,
     imports,
 )
 from hookbridge.old_programs.reading.modules import Module
+from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.syntax import is_below, root_of
+from hookbridge.tf1_names.target import Target
 
 
 def stays(imported: Import, module: Module, target: Target) -> bool:

@@ -14,7 +14,7 @@ from hookbridge.ground import exit_codes
 from hookbridge.ground.arguments import instance
 from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.callable_session import training_session
-from hookbridge.jobs.loops.clusters import serve as serving
+from hookbridge.jobs.loops.clusters.serve import serve
 from hookbridge.jobs.loops.group_stop.around_session import (
     FinishedSession,
     end_with,
@@ -264,7 +264,7 @@ class SessionCluster:
                 f"`serve` was called in `{self._group.name}`; expected a task of type "
                 "'ps'. Ask `is_server` first."
             )
-        ending = serving.serve(
+        ending = serve(
             self.config,
             self.target,
             lost_secs=self._lost_secs,

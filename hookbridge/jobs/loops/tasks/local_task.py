@@ -7,7 +7,7 @@ import os
 import subprocess
 from collections.abc import Mapping, Sequence
 
-from hookbridge.jobs.loops.tasks import guard as guard_lib
+from hookbridge.jobs.loops.tasks import guard
 
 # Set in tasks whose programs are to end together; `hookbridge run` reads it.
 GROUP_STOP = "HOOKBRIDGE_GROUP_STOP"
@@ -34,13 +34,13 @@ class LocalTask:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            preexec_fn=functools.partial(guard_lib.end_with_launcher, os.getpid()),
+            preexec_fn=functools.partial(guard.end_with_launcher, os.getpid()),
         )
 
     def send(self, number: int) -> None:
         """Send a signal to the task and all that it started."""
         if not self.is_empty:
-            guard_lib.send(self.process.pid, number)
+            guard.send(self.process.pid, number)
 
     @property
     def exit_code(self) -> int | None:
@@ -52,5 +52,5 @@ class LocalTask:
         """Return whether the task and its process group have ended; True only once."""
         if self.is_empty or self.exit_code is None:
             return False
-        self.is_empty = not guard_lib.send(self.process.pid, 0)
+        self.is_empty = not guard.send(self.process.pid, 0)
         return self.is_empty

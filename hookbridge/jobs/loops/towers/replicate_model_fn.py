@@ -14,7 +14,6 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.ground.arguments import shown, without_arguments
-from hookbridge.jobs.loops.towers import spec as specs
 from hookbridge.jobs.loops.towers.averaged_updates import (
     Update,
     apply_averaged,
@@ -27,7 +26,16 @@ from hookbridge.jobs.loops.towers.inputs import (
     split_any_batch,
     split_batch,
 )
-from hookbridge.jobs.loops.towers.spec import EVAL, TRAIN, TowerSpec
+from hookbridge.jobs.loops.towers.spec import (
+    EVAL,
+    TRAIN,
+    TowerSpec,
+    mean,
+    merged_export_outputs,
+    merged_metrics,
+    merged_predictions,
+    weighted_mean,
+)
 
 # Values of `loss_reduction`: those of hookbridge, of TF 1 and of Keras.
 MEANS = (
@@ -252,27 +260,25 @@ class _Replicated:
             return [getattr(tower.spec, field) for tower in towers]
 
         changed: dict[str, Any] = {
-            "predictions": specs.merged_predictions(of_each("predictions"))
+            "predictions": merged_predictions(of_each("predictions"))
         }
         losses = of_each("loss")
         if losses[0] is not None:
             if not self.is_mean:
                 changed["loss"] = tf.add_n(losses)
             elif sizes is None:
-                changed["loss"] = specs.mean(losses)
+                changed["loss"] = mean(losses)
             else:
-                changed["loss"] = specs.weighted_mean(losses, sizes)
+                changed["loss"] = weighted_mean(losses, sizes)
         if isinstance(towers[0].spec, TowerSpec):
             changed["metrics"] = {
-                name: specs.mean([metrics[name] for metrics in of_each("metrics")])
+                name: mean([metrics[name] for metrics in of_each("metrics")])
                 for name in towers[0].spec.metrics
             }
             return changed
-        changed["export_outputs"] = specs.merged_export_outputs(
-            of_each("export_outputs")
-        )
+        changed["export_outputs"] = merged_export_outputs(of_each("export_outputs"))
         if towers[0].spec.mode == EVAL:
-            changed["eval_metric_ops"] = specs.merged_metrics(
+            changed["eval_metric_ops"] = merged_metrics(
                 of_each("eval_metric_ops"),
                 [tower.local_variables for tower in towers],
                 sizes or [],

@@ -6,11 +6,6 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hookbridge.old_programs.names import old_keras
-from hookbridge.old_programs.names.outcome import Resolution
-from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.syntax import is_below, root_of
-from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading.bound_names import Scope
 from hookbridge.old_programs.reading.comments import has_mark
 from hookbridge.old_programs.reading.import_statements import (
@@ -28,6 +23,10 @@ from hookbridge.old_programs.rewriting.engine.results import Edit
 from hookbridge.old_programs.rewriting.engine.text_changes import TextChanges
 from hookbridge.old_programs.scanning.findings import Finding
 from hookbridge.old_programs.scanning.guests import Guests
+from hookbridge.tf1_names.outcome import Resolution
+from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.syntax import root_of
+from hookbridge.tf1_names.target import Target
 
 _LOAD = ast.Load()
 
@@ -107,29 +106,14 @@ class Context:
         """Return the canonical dotted name that a node will mean, or None."""
         names = self.module.names
         name = names.canonical(node)
-        is_expression = isinstance(node, ast.expr)
-        if name is None or (is_expression and names.is_whole(root_of(node))):
-            return name
-        return self.meant(name)
+        if name is None:
+            return None
+        is_whole = isinstance(node, ast.expr) and names.is_whole(root_of(node))
+        return name if is_whole else self.meant(name)
 
     def resolve(self, name: str) -> Resolution | None:
-        """Return what becomes of a canonical name in this file.
-
-        None if the target has it.
-        """
-        outcome = resolve(name, self.target)
-        if outcome is None:
-            return None
-        if outcome.code == "KERAS_PRIVATE":
-            # In a file of TensorFlow 1 the public Keras is that of v1.
-            return outcome._replace(replacement=self.meant(outcome.replacement))
-        is_there = old_keras.is_there(name, self.target)
-        if is_there and not self.place.has_keras2_of(self.target):
-            return None
-        if outcome.code in old_keras.CODES:
-            replacement = old_keras.in_file(outcome.replacement, self.place.targets_tf1)
-            return outcome._replace(replacement=replacement)
-        return outcome
+        """Return what becomes of a canonical name in this file; None if it stays."""
+        return self.place.outcome(name, self.target)
 
     def may_go(self, one: Import) -> bool:
         """Return whether nothing needs, or asks to keep, the name of an import.
@@ -168,11 +152,7 @@ class Context:
         ):
             return None
         name = self.name(node)
-        if name is None or any(
-            is_below(name, written) for written in self.place.meaning.written
-        ):
-            return None
-        outcome = self.resolve(name)
+        outcome = None if name is None else self.resolve(name)
         return outcome if outcome is not None and outcome.replacement else None
 
     def _is_kept(self, root: ast.expr) -> bool:

@@ -8,11 +8,6 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hookbridge.old_programs.names.old_keras import CODES as KERAS_CODES
-from hookbridge.old_programs.names.old_keras import KERAS
-from hookbridge.old_programs.names.outcome import Resolution
-from hookbridge.old_programs.names.removed_in_libraries import removed_part
-from hookbridge.old_programs.names.syntax import is_below
 from hookbridge.old_programs.reading.import_statements import (
     Import,
     all_imports,
@@ -23,6 +18,11 @@ from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.needed_imports import module_of
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 from hookbridge.old_programs.scanning import private_keras
+from hookbridge.tf1_names import old_keras
+from hookbridge.tf1_names.old_keras import KERAS
+from hookbridge.tf1_names.outcome import Resolution
+from hookbridge.tf1_names.removed_in_libraries import removed_part
+from hookbridge.tf1_names.syntax import is_below
 
 NAME = "dead-imports"
 # What is below these is written by its whole name.
@@ -96,7 +96,7 @@ def _plain(imported: Import, become: Resolution, context: Context) -> NewImport 
         if _is_bound_above(imported, context) and not has_mark:
             return _NOTHING
         return NewImport("import tensorflow")
-    if imported.bound == KERAS and become.code in KERAS_CODES:
+    if imported.bound == KERAS and become.code in old_keras.CODES:
         whole = context.resolve(KERAS) or become
         return _line(imported, whole.replacement, context)
     full = imported.full

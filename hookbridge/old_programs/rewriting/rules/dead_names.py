@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 
-from hookbridge.old_programs.names.installed_names import module_of
-from hookbridge.old_programs.names.outcome import V1
-from hookbridge.old_programs.names.syntax import root_of
 from hookbridge.old_programs.reading.import_statements import canonical, loaded
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.needed_imports import PRIVATE
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
+from hookbridge.tf1_names.installed_names import module_of
+from hookbridge.tf1_names.outcome import V1
+from hookbridge.tf1_names.syntax import root_of
 
 NAME = "dead-names"
 CODES = (

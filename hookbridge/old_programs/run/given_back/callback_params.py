@@ -26,6 +26,7 @@ def _with_params(
 
 @functools.cache
 def _callback_class() -> Any:
+    """Return the class, which is made once TensorFlow is imported."""
     import tensorflow as tf
 
     class TellsParams(tf.keras.callbacks.Callback):  # type: ignore[misc]

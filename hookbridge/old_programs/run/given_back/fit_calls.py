@@ -34,6 +34,7 @@ def change_fit(change: Change, *endings: str) -> None:
 
 
 def _changed(plain: Callable[..., Any], change: Change) -> Callable[..., Any]:
+    """Return `fit` with `change` for lists of callbacks."""
     signature = inspect.signature(plain)
 
     @functools.wraps(plain)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hookbridge.ground import compat
-from hookbridge.old_programs.names.installed_names import missing, missing_private
-from hookbridge.old_programs.names.outcome import (
+from hookbridge.tf1_names.installed_names import missing, missing_private
+from hookbridge.tf1_names.outcome import (
     ESTIMATOR,
     OTHER_IN_V1,
     V1,
@@ -15,8 +15,8 @@ from hookbridge.old_programs.names.outcome import (
     joined,
     without_replacement,
 )
-from hookbridge.old_programs.names.syntax import is_below
-from hookbridge.old_programs.names.target import Target, had_in_tf1, table
+from hookbridge.tf1_names.syntax import is_below
+from hookbridge.tf1_names.target import Target, had_in_tf1, table
 
 # A part of a private module's name, and the module of `tf.compat.v1` whose public names
 # replace the removed ones.
@@ -76,36 +76,36 @@ def resolve_keras(name: str, prefix: str, target: Target) -> Resolution | None:
     if name in OTHERS:
         return Resolution("KERAS_PRIVATE", OTHERS[name])
     public = name.replace("tensorflow.python.keras", "tf.keras", 1)
-    module, _, attribute = public.rpartition(".")
     if not had_in_tf1(public):
-        modules = table("public-1.15")["tf"]
-        # A module elsewhere that has the name of this one is another one.
-        places = [
-            f"tf.{m}"
-            for m in modules
-            if attribute in modules[m] and joined(m, attribute) not in modules
-        ]
-        # `keras.utils.np_utils.to_categorical` is `tf.keras.utils.to_categorical`.
-        enclosing = [p for p in places if module.startswith(p) and p != "tf."]
-        # A module that is public itself has no names under another one.
-        is_public = module.removeprefix("tf.") in modules
-        # Nor has any other module a function of `backend`, which takes a tensor.
-        in_keras = [] if is_public else [p for p in places if p in _OF_KERAS]
-        if not enclosing and not in_keras:
-            return _without_public_name(name, target)
-        owner = max(enclosing, key=len) if enclosing else min(in_keras, key=len)
-        public = f"{owner}.{attribute}"
-    if not (target.has(public) or target.has_v1(public)):
-        return _without_public_name(name, target)
-    return Resolution("KERAS_PRIVATE", public)
-
-
-def _without_public_name(name: str, target: Target) -> Resolution:
-    """Return what becomes of a private name of Keras without a public one today."""
+        public = _elsewhere_in_keras(public)
+    if public and (target.has(public) or target.has_v1(public)):
+        return Resolution("KERAS_PRIVATE", public)
     if _is_removed_from_keras(name, target):
         return Resolution("PRIVATE_GONE", hint="your own code")
     way = "the public name in `tf.keras`, or `hookbridge run`"
     return Resolution("KERAS_COPY", hint=way)
+
+
+def _elsewhere_in_keras(name: str) -> str:
+    """Return the public name of what TensorFlow 1 had in another module; or none."""
+    module, _, attribute = name.rpartition(".")
+    modules = table("public-1.15")["tf"]
+    # A module elsewhere that has the name of this one is another one.
+    places = [
+        f"tf.{m}"
+        for m in modules
+        if attribute in modules[m] and joined(m, attribute) not in modules
+    ]
+    # `keras.utils.np_utils.to_categorical` is `tf.keras.utils.to_categorical`.
+    enclosing = [p for p in places if module.startswith(p) and p != "tf."]
+    if enclosing:
+        return f"{max(enclosing, key=len)}.{attribute}"
+    # Nor has any other module a function of `backend`, which takes a tensor.
+    in_keras = [p for p in places if p in _OF_KERAS]
+    # A module that is public itself has no names under another one.
+    if not in_keras or module.removeprefix("tf.") in modules:
+        return ""
+    return f"{min(in_keras, key=len)}.{attribute}"
 
 
 def places_in_keras(name: str, package: str) -> list[str]:
