@@ -197,7 +197,8 @@ def _switches(module: Module, place: Place, target: Target) -> Iterator[Finding]
     meaning = place.of_main
     if place.starts:
         yield from _switch(module, "V1_BEHAVIOUR", meaning.lacks_switch, _V1_WAY)
-    is_first = place.starts or (place.is_main and not place.is_run)
+    is_first = place.starts or place.loads_first
+    is_first = is_first or (place.is_main and not place.is_run)
     if is_first and meaning.keras_choice is None and not target.has_estimator:
         yield from _switch(module, "KERAS2", meaning.keras2, _KERAS2_WAY)
 
