@@ -116,7 +116,8 @@ class Place:
         if self.targets_tf1 and outcome.code == "ESTIMATOR":
             outcome = resolve(as_v1(name), target) or outcome
         # A rewrite makes these names of those of TensorFlow 1.
-        of_v1 = self.targets_tf1 or name.startswith((f"{V1}.", f"{ESTIMATOR}."))
+        of_v1 = name.startswith((f"{V1}.", f"{ESTIMATOR}."))
+        of_v1 |= self.targets_tf1 and name.startswith("tf.")
         if of_v1 and outcome.code == "MISSING" and is_of_no_version(name):
             return Resolution("NOT_IN_1_15")
         return old_keras.in_file(outcome, target, of_tf1=self.targets_tf1)
