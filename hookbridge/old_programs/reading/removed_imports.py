@@ -141,7 +141,7 @@ def _own_packages(root: str, module: Module, programs: Programs) -> list[Path]:
 
 
 def _of_libraries(module: Module, programs: Programs) -> Iterator[Import]:
-    own_modules = programs.place(module).own
+    own_modules = programs.in_program(module).own
     unguarded = (node for node in module.nodes if id(node) not in module.guarded)
     for node in unguarded:
         for imported in imports(node):
