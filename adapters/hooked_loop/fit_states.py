@@ -310,8 +310,7 @@ class FitStates(
     def _note_written(self, save: Save) -> None:
         if not self._saves.keeper.files.exists(save.prefix):  # it pads the step
             self._saves.before_save(save.prefix, int(save.step), save.order)
-        graph = self._run.host.graph_part
-        self._saves.keeper.note(checkpoint_of(graph, save))
+        self._saves.keeper.note(checkpoint_of(self._run.host.graph_part, save))
 
     # --------------------------------------------------------------------------------
 

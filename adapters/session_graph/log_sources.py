@@ -98,8 +98,7 @@ def streaming_source(key: str, value: Any, update: Any, graph: Graph) -> LogSour
 def tensor_of(value: object, graph: Graph, where: str, expected: str) -> Any:
     """Return the tensor of a graph that a user gave."""
     try:
-        tensor = graph.as_graph_element(value, allow_operation=False)
-        return collected.value_of(tensor)
+        return collected.value_of(graph.as_graph_element(value, allow_operation=False))
     except (AttributeError, TypeError, ValueError) as e:
         raise errors.InvalidArgumentError(
             f"{where} is {shown(value)}; expected {expected}. TensorFlow says: {e}"

@@ -79,8 +79,7 @@ class EstimatorValidation:
 
     def begin(self) -> None:
         """Look for the saver that the model_fn of the training made itself."""
-        graph = tf.compat.v1.get_default_graph()
-        self._saver = estimator_stack.scaffold_saver(graph)
+        self._saver = estimator_stack.scaffold_saver(tf.compat.v1.get_default_graph())
 
     def names_of_graph(self) -> list[str]:
         """Return the names of what an evaluation makes, from its graph."""

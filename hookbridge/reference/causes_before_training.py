@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hookbridge.reference.array_norms import norm, wide
-from hookbridge.reference.cause import LEAST, Cause, explained
+from hookbridge.reference.array_norms import wide
+from hookbridge.reference.cause import LEAST, Cause, explained, share_of
 from hookbridge.reference.differences import Pairing
 from hookbridge.reference.measures import Measure
 from hookbridge.reference.rearrangements import rearrangements
@@ -46,8 +46,7 @@ def _changed(name: str, a: Any, b: Any) -> Iterator[tuple[str, str, Any, int]]:
             yield "shifted", text, rolled, 0
         text = f"`{name}` is {-shift:+d} off: counted from 0 or from 1"
         yield "off by one", text, a - shift, 0
-    size = norm(a) ** 2
-    factor = float(np.vdot(a, b).real) / size if size else 0.0
+    factor = share_of(a, b)
     text = f"`{name}` is scaled by {factor:.4g}: normalised in one of the two"
     yield "scaled", text, factor * a, 1
     line = np.random.RandomState(0).randn(a[0].size if len(a) else 0)

@@ -19,7 +19,7 @@ from absl import logging
 
 from hookbridge.adapters.session_graph import graph_ops
 from hookbridge.ground.protocols import Graph, Operation
-from hookbridge.reference.array_norms import norm
+from hookbridge.reference.array_norms import norm, whole_gradient
 from hookbridge.reference.mistakes_in_nodes import node_variations
 from hookbridge.reference.mistakes_in_values import value_variations
 from hookbridge.reference.variation import Edit, Variation
@@ -129,7 +129,7 @@ class OpenedCopy:
         return {
             "loss": float(np.mean(results["loss"])),
             "gradient_norms": {
-                name: _norm_of(parts, copy.weights[name].shape)
+                name: norm(whole_gradient(parts, copy.weights[name].shape))
                 for name, parts in results["gradients"].items()
             },
         }
@@ -211,16 +211,6 @@ def _placeholder(name: str, value: object) -> Any:
     array = np.asarray(value)
     shape = [None, *array.shape[1:]] if array.ndim else []
     return v1.placeholder(array.dtype, shape, name=f"fed/{name.partition(':')[0]}")
-
-
-def _norm_of(parts: list[Any], shape: Any) -> float:
-    """Return the norm of a gradient; that of rows is added up first."""
-    if len(parts) == 1:
-        return norm(parts[0])
-    values, indices = parts
-    whole = np.zeros(shape, values.dtype)
-    np.add.at(whole, indices, values)
-    return norm(whole)
 
 
 def _flat(gradients: Mapping[str, list[Any]]) -> list[Any]:

@@ -47,14 +47,11 @@ def assign(model: KerasModel, arrays: Mapping[str, Any]) -> None:
             variable.assign(arrays[variable.path])
 
 
-def settings_of(model: KerasModel) -> dict[str, Any]:
-    """Return the class and the numbers of a model's optimizer."""
-    if model.optimizer is None:
-        return {}
-    config = model.optimizer.get_config()
-    numbers = {k: v for k, v in config.items() if isinstance(v, float)}
+def settings_of(optimizer: Any) -> dict[str, Any]:
+    """Return the class and the numbers of an optimizer of Keras, but its rate."""
+    numbers = {k: v for k, v in optimizer.get_config().items() if isinstance(v, float)}
     numbers.pop("learning_rate", None)
-    return {"class": type(model.optimizer).__name__, **numbers}
+    return {"class": type(optimizer).__name__, **numbers}
 
 
 def callback(model: Any, write: Write) -> Any:

@@ -191,8 +191,7 @@ class AttentionCellWrapper(RNNCell):  # type: ignore[misc]
     def _attend(self, query: object, window: Any) -> Any:
         """Return the mean `[batch, size]` of a window `[batch, length, size]`."""
         with v1.variable_scope("attention"):
-            shape = [1, 1, self._size, self._vec_size]
-            weights = v1.get_variable("attn_w", shape)
+            weights = v1.get_variable("attn_w", [1, 1, self._size, self._vec_size])
             vector = v1.get_variable("attn_v", [self._vec_size])
             features = tf.nn.conv2d(window[:, :, None], weights, 1, "SAME")[:, :, 0]
             asked = linear([query], self._vec_size, True)[:, None]

@@ -53,8 +53,7 @@ class SummaryWriter(ReadyMade):
             self._writer = tf.summary.create_file_writer(folder)
         step = self.global_step()
         with self._writer.as_default(step=step):
-            summaries = self._summaries_fn(metrics_of(logs))
-            for tag, value in _checked(summaries).items():
+            for tag, value in _checked(self._summaries_fn(metrics_of(logs))).items():
                 tf.summary.scalar(tag, value, step=step)
         self._writer.flush()
 

@@ -110,8 +110,7 @@ def reads_bytes(call: ast.Call) -> bool:
 
 def old_mode(call: ast.Call) -> ast.Constant | None:
     """Return the mode of an `open` that asks for all ends of lines, or None."""
-    name = last_name(call.func)
-    if name != "open":
+    if last_name(call.func) != "open":
         return None
     for mode in (*call.args[1:2], *keyword(call, "mode")):
         if isinstance(mode, ast.Constant) and isinstance(mode.value, str):

@@ -113,11 +113,9 @@ class UnequalRows:
     def _varies(self, row: ast.expr) -> bool:
         """Return whether a row has as many values as there happen to be."""
         if isinstance(row, ast.ListComp):
-            generators = row.generators
-            return any(g.ifs or not _is_range(g.iter) for g in generators)
+            return any(g.ifs or not _is_range(g.iter) for g in row.generators)
         if isinstance(row, ast.Call):
-            name = last_name(row.func)
-            return name in _VARYING
+            return last_name(row.func) in _VARYING
         if not isinstance(row, ast.Name):
             return False
         variable = self._variables.get((self._scope_of[row], row.id))

@@ -31,8 +31,7 @@ def bring_back() -> None:
     init = _of_whole_floats(dimension.__init__)
     patching.InstanceMethods(dimension, {"__init__": init}).install()
     for strategy in (tf.distribute.Strategy, tf.compat.v1.distribute.Strategy):
-        methods = {"experimental_run_v2": _run}
-        patching.InstanceMethods(strategy, methods).install()
+        patching.InstanceMethods(strategy, {"experimental_run_v2": _run}).install()
     if compat.tf_version() >= _NEEDS_A_PLACE:
         kind = tf.compat.v1.train.SummarySaverHook
         init = _without_a_place(kind.__init__)
