@@ -210,11 +210,6 @@ def check_divides(batch_size: int, num_towers: int) -> None:
         raise errors.InvalidArgumentError(f"{message}, {way_out}")
 
 
-def without_arguments(what: str, function: object) -> Any:
-    """Return `function`, which can be called without arguments; `what` names it."""
-    return with_arguments(what, function)
-
-
 def with_arguments(what: str, function: object, *arguments: str, **named: str) -> Any:
     """Return a function once it is known to take some arguments.
 

@@ -259,15 +259,19 @@ def _sessions_of_tests(nodes: Sequence[ast.AST]) -> Iterator[ast.expr]:
                 yield call
 
 
-def _is_test(node: ast.AST) -> bool:
-    """Return whether a class has tests, which run outside an Estimator's graph."""
+def is_test_case(node: ast.AST) -> bool:
+    """Return whether a class has tests, by what it is derived from."""
     bases = node.bases if isinstance(node, ast.ClassDef) else ()
     return any(last_name(base).endswith("TestCase") for base in bases)
 
 
 def _in_functions(nodes: Sequence[ast.AST]) -> set[int]:
-    """Return the ids of the nodes in functions other than tests and a `main`."""
-    tests = {id(part) for node in nodes if _is_test(node) for part in ast.walk(node)}
+    """Return the ids of the nodes in functions other than tests and a `main`.
+
+    Tests run outside of an Estimator's graph.
+    """
+    cases = filter(is_test_case, nodes)
+    tests = {id(part) for case in cases for part in ast.walk(case)}
     is_program = any(getattr(node, "value", "") == "__main__" for node in nodes)
     return {
         id(inner)
