@@ -25,7 +25,7 @@ def data_causes(pairing: Pairing, first: Measure) -> Iterator[Cause]:
         return
     for step in pairing.reference.steps:
         stored = step.arrays("batch").get(first.name)
-        if stored is not None and step.number != first.step and _same(stored, b):
+        if step.number != first.step and np.array_equal(stored, b):
             text = f"it is the batch of step {step.number}: another order of batches"
             yield Cause("order of batches", text, 1.0)
     if not a.ndim or {a.dtype.kind, b.dtype.kind} & {"S", "U"}:
@@ -58,10 +58,6 @@ def _changed(name: str, a: Any, b: Any) -> Iterator[tuple[str, str, Any, int]]:
         a[np.argsort(a.reshape(len(a), -1) @ line, kind="stable")][order],
         0,
     )
-
-
-def _same(a: Any, b: Any) -> bool:
-    return a.shape == b.shape and bool(np.all(a == b))
 
 
 def initial_causes(pairing: Pairing, first: Measure) -> Iterator[Cause]:

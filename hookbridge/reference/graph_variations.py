@@ -54,7 +54,7 @@ class GraphCopy:
             name: [tensor.name for tensor in parts]
             for name, parts in fetches["gradients"].items()
         }
-        tensors = [fetches["loss"], *_flat(fetches["gradients"])]
+        tensors = [fetches["loss"], *itertools.chain(*fetches["gradients"].values())]
         ends = [tensor.op for tensor in tensors]
         fed = {tensor.op.name for tensor in fetches["batch"].values()}
         self.ops: list[Any] = sorted(_ancestors(ends, fed), key=lambda op: op.name)
@@ -211,7 +211,3 @@ def _placeholder(name: str, value: object) -> Any:
     array = np.asarray(value)
     shape = [None, *array.shape[1:]] if array.ndim else []
     return v1.placeholder(array.dtype, shape, name=f"fed/{name.partition(':')[0]}")
-
-
-def _flat(gradients: Mapping[str, list[Any]]) -> list[Any]:
-    return [tensor for parts in gradients.values() for tensor in parts]

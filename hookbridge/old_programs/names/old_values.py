@@ -68,7 +68,8 @@ def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
     elif function in LOADING and _has_one_argument(call):
         yield call.func, LOADING[function]
     elif function == MAKING:
-        yield from ((a, "None") for a in keyword(call, "copy") if _is_false(a))
+        copies = keyword(call, "copy")
+        yield from ((c, "None") for c in copies if getattr(c, "value", None) is False)
 
 
 def _numbers(call: ast.Call, function: str) -> list[ast.expr]:
@@ -122,10 +123,6 @@ def mode_of_today(mode: str) -> str:
     """Return a mode without `U`, which Python removed in 3.11."""
     without_u = mode.replace("U", "")
     return without_u if "r" in without_u else f"r{without_u}"
-
-
-def _is_false(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
 
 
 def _is_no_sequence(node: ast.expr) -> bool:

@@ -113,7 +113,8 @@ class UnequalRows:
     def _varies(self, row: ast.expr) -> bool:
         """Return whether a row has as many values as there happen to be."""
         if isinstance(row, ast.ListComp):
-            return any(g.ifs or not _is_range(g.iter) for g in row.generators)
+            generators = row.generators
+            return any(g.ifs or called_function(g.iter) != "range" for g in generators)
         if isinstance(row, ast.Call):
             return last_name(row.func) in _VARYING
         if not isinstance(row, ast.Name):
@@ -140,7 +141,3 @@ def _receiver(call: ast.Call) -> tuple[str, str]:
     if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
         return function.value.id, function.attr
     return "", ""
-
-
-def _is_range(node: ast.expr) -> bool:
-    return called_function(node) == "range"

@@ -211,13 +211,10 @@ def _of_unequal_rows(function: _Function) -> _Function:
             has_type = (*args[1:2], named.get("dtype"))[0] is not None
             if has_type or _UNEQUAL not in str(e):
                 raise
-        return function(*args[:1], object, *args[2:], **_without_type(named))
+        named.pop("dtype", None)
+        return function(*args[:1], object, *args[2:], **named)
 
     return taking
-
-
-def _without_type(named: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in named.items() if name != "dtype"}
 
 
 def _of_unequal_lists(function: _Function) -> _Function:
