@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import tensorflow as tf
-
 from hookbridge.contrib.areas.cells import of_keras2
+from hookbridge.contrib.areas.linear import Linear
 
 _RNNCell: Any = of_keras2("RNNCell")
 
@@ -19,7 +18,7 @@ class _Projection(_RNNCell):  # type: ignore[misc]
         self._cell = cell
         self._size = size
         self._activation = activation
-        self._kernel_and_bias: list[Any] = []
+        self._linear: Linear | None = None
 
     @property
     def state_size(self) -> Any:
@@ -35,15 +34,9 @@ class _Projection(_RNNCell):  # type: ignore[misc]
 
         The first call makes its variables.
         """
-        if not self._kernel_and_bias:
-            shape = [inputs.shape.as_list()[1], self._size]
-            zeros = tf.compat.v1.zeros_initializer(inputs.dtype)
-            get = tf.compat.v1.get_variable
-            kernel = get("kernel", shape, inputs.dtype)
-            bias = get("bias", [self._size], inputs.dtype, initializer=zeros)
-            self._kernel_and_bias = [kernel, bias]
-        kernel, bias = self._kernel_and_bias
-        result = tf.nn.bias_add(tf.matmul(inputs, kernel), bias)
+        if self._linear is None:
+            self._linear = Linear(inputs, self._size, True)
+        result = self._linear(inputs)
         return self._activation(result) if self._activation else result
 
 
