@@ -61,7 +61,8 @@ def ending_together(
       target: the address of the task's own server; empty if it has none.
     """
     if model_dir:
-        group.ask_ending = JobEnd(model_dir, group.config).ask_ending
+        look = JobEnd(model_dir, group.config).ask_ending
+        group.ask_ending = look
     try:
         with on_sigterm(functools.partial(_terminate, group)):
             try:
