@@ -33,6 +33,8 @@ SHAPED = {
 SAMPLING = "random.sample"
 # The names of what these functions take first.
 _FIRST = ("arrays", "population", "tup")
+# They make an array, of rows of unequal length too until NumPy 1.24.
+OF_ARRAYS = ("numpy.array", "numpy.asanyarray", "numpy.asarray")
 # Without `sep` it read bytes, which `frombuffer` does; that shares them with its array.
 READING = "numpy.fromstring"
 # `copy=False` forbids a copy since NumPy 2; it made one where it had to.
@@ -40,8 +42,9 @@ MAKING = "numpy.array"
 # They need a loader since PyYAML 6; the functions here are those with the last default.
 LOADING = {"yaml.load": "yaml.full_load", "yaml.load_all": "yaml.full_load_all"}
 _OLD_MODE = re.compile("[rbt+]*U[rbtU+]*")
-_ITERATORS = frozenset({"filter", "map", "zip"})
-_VIEWS = frozenset({"items", "keys", "values"})
+# What gave a list in Python 2: functions, and the methods of dictionaries.
+ITERATORS = frozenset({"filter", "map", "zip"})
+VIEWS = frozenset({"items", "keys", "values"})
 
 
 def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
@@ -132,8 +135,8 @@ def _is_no_sequence(node: ast.expr) -> bool:
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute):
-        return node.func.attr in _VIEWS and not (node.args or node.keywords)
-    return called_function(node) in {*_ITERATORS, "set"}
+        return node.func.attr in VIEWS and not (node.args or node.keywords)
+    return called_function(node) in {*ITERATORS, "set"}
 
 
 def _is_float(node: ast.expr) -> bool:

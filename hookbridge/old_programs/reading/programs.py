@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hookbridge import errors
+from hookbridge.old_programs.names.old_values import OF_ARRAYS
 from hookbridge.old_programs.names.removed_in_libraries import removed_names, roots
 from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading.import_statements import (
@@ -40,7 +41,7 @@ from hookbridge.old_programs.reading.unequal_rows import Parameter
 _MAX_LINKS = 10
 _CONFTEST = "conftest.py"
 # Functions of NumPy that make arrays.
-_MAKING = frozenset({"array", "asanyarray", "asarray"})
+_OF_ARRAYS = frozenset(name.rpartition(".")[2] for name in OF_ARRAYS)
 
 
 def read_program(files: Sequence[str], roots: Sequence[str]) -> Programs:
@@ -290,7 +291,7 @@ class Programs:
 
     def _rows(self, module: Module) -> Iterator[Parameter]:
         """Yield the parameters that may get rows of unequal length in arrays."""
-        if _MAKING & module.attributes:
+        if _OF_ARRAYS & module.attributes:
             for part in self._beside.get(module, {module}):
                 yield from part.rows.parameters()
 

@@ -20,8 +20,6 @@ _Function: TypeAlias = Callable[..., Any]
 _Any = TypeVar("_Any", bound=Callable[..., Any])
 # How NumPy says that rows are of unequal length, which it refuses since 1.24.
 _UNEQUAL = "inhomogeneous shape"
-# What makes arrays.
-_MAKING = ("numpy.array", "numpy.asarray", "numpy.asanyarray")
 # Functions that make arrays of lists themselves.
 _OF_LISTS = tuple(
     f"numpy.{name}"
@@ -67,7 +65,7 @@ def makers() -> dict[str, _Maker]:
         (old_values.WHOLE, _of_floats),
         ((old_values.READING,), _reading),
         (_OF_LISTS, _of_unequal_lists),
-        (_MAKING, _of_unequal_rows),
+        (old_values.OF_ARRAYS, _of_unequal_rows),
     )
     for names, make in kinds:
         by_function |= dict.fromkeys(names, make)
