@@ -18,6 +18,7 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge.adapters.session_graph import graph_ops
+from hookbridge.ground.collected import VARIABLES
 from hookbridge.ground.protocols import Graph, Operation
 from hookbridge.reference.array_norms import norm, whole_gradient
 from hookbridge.reference.mistakes_in_nodes import node_variations
@@ -29,7 +30,6 @@ v1 = tf.compat.v1
 # All variations together may take this long, and a graph may have this many numbers.
 _SECONDS, _NUMBERS = 120.0, 50_000_000
 _READS = ("ReadVariableOp", "Identity")
-_VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 
 
 class GraphCopy:
@@ -194,7 +194,7 @@ def _ancestors(ends: list[Any], fed: set[str]) -> set[Any]:
 
 def _is_read(op: Operation) -> bool:
     return (
-        op.type in _READS and len(op.inputs) == 1 and op.inputs[0].op.type in _VARIABLES
+        op.type in _READS and len(op.inputs) == 1 and op.inputs[0].op.type in VARIABLES
     )
 
 

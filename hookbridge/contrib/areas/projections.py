@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from hookbridge.contrib.areas.cells import of_keras2
+from hookbridge.contrib.areas.cells import RNNCell
 from hookbridge.contrib.areas.linear import Linear
 
-_RNNCell: Any = of_keras2("RNNCell")
 
-
-class _Projection(_RNNCell):  # type: ignore[misc]
+class _Projection(RNNCell):  # type: ignore[misc]
     """A cell with a dense layer, whose variables are `kernel` and `bias`."""
 
     def __init__(self, cell: Any, size: int, activation: Any, reuse: object) -> None:

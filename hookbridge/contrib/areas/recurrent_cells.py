@@ -6,11 +6,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.contrib.areas.cells import of_keras2
+from hookbridge.contrib.areas.cells import RNNCell
 from hookbridge.contrib.areas.linear import linear
 
 v1: Any = tf.compat.v1
-RNNCell: Any = of_keras2("RNNCell")
 _EPSILON = 1e-12
 _NAS_PARTS = 8
 

@@ -10,10 +10,10 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.ground import compat
+from hookbridge.ground.collected import VARIABLES
 from hookbridge.ground.patching import patched
 from hookbridge.ground.protocols import Graph, Variable
 
-VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 UPDATES = ("Assign", "Scatter", "ResourceScatter")
 
 
