@@ -39,7 +39,7 @@ _FOR_TF2 = ("tf.compat.v1", "hookbridge.estimator", "hookbridge.contrib")
 _IN_BOTH = ("tf.compat", "tf.keras", "tf.estimator", *FILES)
 EAGER_ALONE = ".disable_eager_execution"
 _SWITCHES = (".disable_v2_behavior", EAGER_ALONE)
-LEGACY_KERAS = "TF_USELEGACY_KERAS"
+LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
 
 
 def _names(key: str, prefixes: Sequence[str] = ("tf.", "tf.compat.v1.")) -> set[str]:
