@@ -83,7 +83,7 @@ class CallbackToHook(
         self._role = guest.role
         self._run: CallbackRun | None = None
         self._outer: CallbackRun | None = None
-        # This hook's part of each run of the session.
+        # This hook's part of each run of the session, from `after_create_session` on.
         self._before: Callable[[Any], Any] = self._not_begun
         self._after: Callable[[Any, Any], Any] = self._not_begun
 

@@ -137,7 +137,7 @@ def hooks_for(items: object, config: HookOptions) -> list[Any]:
       errors.RefusedError: a guest cannot run in a session.
     """
     group = CallbackGroup(config)
-    group.beside = records(items)
+    group.all_guests = records(items)
     hooks = _converted(items, "hook", lambda guest: _as_hook(guest, group))
     last_step = config.last_step
     kinds_that_end = (callback_to_hook.CallbackToHook, LastEpochHook)
@@ -153,7 +153,7 @@ def _as_hook(guest: Guest, group: CallbackGroup) -> Any:
         return callback_to_hook.CallbackToHook(guest, group=group)
     if not roles.runs_here(guest.role):
         return skipped.SkippedHook(guest, guest.role)
-    written.check_files(guest, [*group.beside])
+    written.check_files(guest, [*group.all_guests])
     on_runs = group.config.hooks_on == "runs"
     return guest.item if on_runs else HookOnSteps(guest)
 
@@ -236,7 +236,7 @@ def callbacks_for(items: object, *, max_lag: int | None = None) -> list[Any]:
       errors.RefusedError: a guest cannot run in `fit`, or not with this Keras.
     """
     optional_count("max_lag", max_lag, least=0)
-    ps_refusals.check_keras()
+    ps_refusals.refuse_keras3_alone()
     is_deferred = max_lag is not None or ps_refusals.in_sight()
     plain = [g for g in kinds.flatten(items) if not isinstance(g, EndTogether)]
     return _converted(

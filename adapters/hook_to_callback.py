@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from hookbridge import errors
-from hookbridge.adapters.fit_loop.first_replica import is_spread
 from hookbridge.adapters.fit_loop.native_step_maker import fit_host
 from hookbridge.adapters.graph_fit.function_step_maker import graph_host
 from hookbridge.adapters.graph_fit.functions import check_model, is_graph_model
@@ -17,7 +16,8 @@ from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.hooked_loop.call_watch import CallWatch
 from hookbridge.adapters.hooked_loop.fit_states import FitStates
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun, MakeHost
-from hookbridge.adapters.multi_worker.end_together import check_keras
+from hookbridge.adapters.keras_model.structure import trains_in_several_processes
+from hookbridge.adapters.multi_worker.end_together import refuse_keras3_model
 from hookbridge.adapters.multi_worker.worker_host import worker_host
 from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.parameter_server.cluster_step_maker import cluster_host
@@ -118,17 +118,14 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
                 "of the model (`clone_model`).",
                 see="live session",
             )
-        make_host = self._host_of(model)
+        make_host = self._choose_host_maker(model)
         run, self._expected = self._expected, None
         run = HookedRun.join(model, make_host) if run is None else run
         self._called = run.add(self.record, self.max_lag, self._states)
         return run
 
-    def _host_of(self, model: KerasModel) -> MakeHost:
-        """Return what puts the host of a model's loops together.
-
-        Refuse what has none.
-        """
+    def _choose_host_maker(self, model: KerasModel) -> MakeHost:
+        """Return the function that makes the host; refuse a model that has none."""
         refusals.check_backend(self.hook, [keras_behind(model)])
         if is_graph_model(model):
             check_model(model, self.hook)
@@ -136,8 +133,8 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
         if ps_refusals.uses_parameter_servers(model):
             ps_refusals.check_model_and_hook(model, self.hook)
             return cluster_host
-        if is_spread(model):
-            check_keras(model, self.record.name)
+        if trains_in_several_processes(model):
+            refuse_keras3_model(model, self.record.name)
             return worker_host
         return fit_host
 

@@ -23,8 +23,9 @@ from one_keras import one_keras
 
 import hookbridge as hb
 from hookbridge.adapters.session_graph import saved
+from hookbridge.adapters.state.write_order import wait_for_writes
 from hookbridge.checkpoints import value_copies
-from hookbridge.jobs.loops.tasks.ports import free_ports
+from hookbridge.jobs.loops.tasks.ports import held_ports
 
 v1: Any = tf.compat.v1
 LAST_STEP, SAVE_STEPS, LENGTH = 33, 5, 10
@@ -207,6 +208,10 @@ def test_training_goes_on_while_files_are_written(
     train(keras, native, guests_of(keras, saver))
     listener, seen = Listener(folder), []
 
+    def close() -> None:
+        wait_for_writes()  # the first save
+        gate.opened.clear()
+
     def look() -> None:
         seen.append((gate.writes, listener.events[-1]))
         gate.opened.set()
@@ -215,7 +220,7 @@ def test_training_goes_on_while_files_are_written(
         str(folder), save_steps=30, listeners=[listener]
     )
     gate.opened.set()
-    closed = At({28: gate.opened.clear, 32: look})
+    closed = At({28: close, 32: look})
     train(keras, folder, guests_of(keras, saver, closed))
     assert seen == [(1, ("before", 30, False))]
     # Its events come when the files are there, before those of the next save.
@@ -322,10 +327,9 @@ def test_a_listener_stops_the_training(train: Any, keras: Any, tmp_path: Path) -
 
 
 def test_values_of_parameter_servers_are_refused(tmp_path: Path) -> None:
-    jobs = ("ps", "worker")
-    addresses = [[f"127.0.0.1:{port}"] for port in free_ports(len(jobs))]
-    cluster = dict(zip(jobs, addresses, strict=True))
-    _, worker = (tf.distribute.Server(cluster, job, 0) for job in jobs)
+    with held_ports(2) as (server, own):
+        cluster = {"ps": [f"127.0.0.1:{server}"], "worker": [f"127.0.0.1:{own}"]}
+        _, worker = [tf.distribute.Server(cluster, job, 0) for job in cluster]
     with tf.Graph().as_default():
         with tf.device("/job:ps/task:0"):
             v1.get_variable("on_server", [], initializer=v1.zeros_initializer())
@@ -340,36 +344,37 @@ def test_values_of_parameter_servers_are_refused(tmp_path: Path) -> None:
 
 
 PROGRAM = """
-import os, random, signal, sys, threading, time
+import os, signal, sys, threading, time
 import tensorflow as tf
 import hookbridge as hb
 import test_background_saves as t
 from hookbridge.adapters.session_graph import saved
-from hookbridge.checkpoints import value_copies
-from hookbridge.jobs.loops.tasks.ports import free_ports
 
 keras = tf.keras
-train, folder, death = getattr(t, sys.argv[1]), t.Path(sys.argv[2]), float(sys.argv[3])
-t.LAST_STEP = int(sys.argv[4])
-write = saved.write
+train, folder = getattr(t, sys.argv[1]), t.Path(sys.argv[2])
+t.LAST_STEP, last_write, secs = int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5])
+write, written = saved.write, []
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
 
 def slowly(prefix, values):
+    written.append(prefix)
+    if len(written) == last_write:
+        if not secs:
+            die()
+        timer = threading.Timer(secs, die)
+        timer.daemon = True
+        timer.start()
     # A kill meets an unfinished save often.
     time.sleep(0.03)
     return write(prefix, values)
 
 saved.write = slowly
-def die():
-    os.kill(os.getpid(), signal.SIGKILL)
 
 class Slow(tf.compat.v1.train.SessionRunHook):
-    began = False
-
     def after_run(self, run_context, run_values):
         time.sleep(0.01)
-        if death and not self.began:
-            threading.Timer(death, die).start()
-        self.began = True
 
 saver = hb.checkpoints.BackgroundSaverHook(str(folder), save_steps=t.SAVE_STEPS)
 # The saver comes last: before the callbacks, a kill between it and them would lose the
@@ -387,9 +392,10 @@ def killed(tmp_path: Path, fork_server: ForkServer) -> Callable[..., int]:
     tests = Path(__file__).parent
     folders = (tests, tests / "helpers", tests / "adapters" / "helpers")
 
-    def run(train: str, folder: str, death: float, last_step: int) -> int:
+    def run(train: str, folder: str, death: tuple[int, float], last_step: int) -> int:
         done = fork_server.run(
-            *(str(program), train, str(tmp_path / folder), str(death), str(last_step)),
+            *(str(program), train, str(tmp_path / folder), str(last_step)),
+            *map(str, death),
             PYTHONPATH=os.pathsep.join(map(str, folders)),
         )
         assert done.returncode in (0, -9), done.stderr
@@ -398,8 +404,10 @@ def killed(tmp_path: Path, fork_server: ForkServer) -> Callable[..., int]:
     return run
 
 
-# Seconds after the first step.
-DEATHS = [0.1 + 0.04 * (i * 7 % 10) for i in range(5)]
+NEVER = 0, 0.0
+# In which write of a process it dies, and so many seconds after the write began. The
+# first death is certain, and comes after a whole save.
+DEATHS = [(2, 0.0), (3, 0.01), (2, 0.04), (1, 0.07), (2, 0.1)]
 
 
 def compare_checkpoint(ours: dict[str, Any], theirs: dict[str, Any], name: str) -> None:
@@ -416,10 +424,10 @@ def compare_checkpoint(ours: dict[str, Any], theirs: dict[str, Any], name: str) 
 @pytest.mark.slow
 def test_session_killed_in_saves(tmp_path: Path, killed: Callable[..., int]) -> None:
     """Killed again and again, the training ends as an undisturbed one."""
-    assert killed("in_session", "whole", 0, LAST_STEP) == 0
+    assert killed("in_session", "whole", NEVER, LAST_STEP) == 0
     codes = [killed("in_session", "killed", death, LAST_STEP) for death in DEATHS]
     if codes[-1]:
-        assert killed("in_session", "killed", 0, LAST_STEP) == 0
+        assert killed("in_session", "killed", NEVER, LAST_STEP) == 0
     assert -9 in codes
     whole, parts = (left_in(tmp_path / each) for each in ("whole", "killed"))
     compare_checkpoint(parts, whole, f"model.ckpt-{LAST_STEP}")
@@ -433,7 +441,7 @@ def test_fit_killed_in_a_save(tmp_path: Path, killed: Callable[..., int]) -> Non
     goes on in mid-epoch has other epochs, so it is not compared to its end.
     """
     last_step = 18  # all checkpoints are kept
-    assert killed("in_fit", "whole", 0, last_step) == 0
+    assert killed("in_fit", "whole", NEVER, last_step) == 0
     whole = left_in(tmp_path / "whole")
     codes, compared = [], 0
     for number, death in enumerate(DEATHS):

@@ -179,8 +179,8 @@ def test_each_name_in_a_walk_is_in_a_file_of_the_walk(
     subtests: pytest.Subtests,
 ) -> None:
     page = (ROOT / "docs" / "architecture.md").read_text("utf-8")
-    walks = page.partition("## Ten walks")[2].partition("\n## ")[0].split("\n### ")[1:]
-    assert len(walks) == 10
+    walks = page.partition("## Walks")[2].partition("\n## ")[0].split("\n### ")[1:]
+    assert walks
     for walk in walks:
         title, _, text = walk.partition("\n")
         files = re.findall(r"`((?:adapters|hookbridge)/[\w/.-]+\.py)`", text)

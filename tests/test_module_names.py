@@ -12,8 +12,8 @@ import pytest
 import tensorflow as tf
 
 from hookbridge.ground.module_names import names_of_module
-from hookbridge.old_programs.names.installed_names import missing, names_in, package
-from hookbridge.old_programs.names.parsing import parsed
+from hookbridge.tf1_names.installed_names import missing, names_in, package
+from hookbridge.tf1_names.parsing import parsed
 
 PACKAGES = ("keras", "numpy", "scipy", "tensorflow", "tf_keras", "tf_slim")
 # Modules of Python that do something when they are imported.

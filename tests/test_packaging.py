@@ -22,15 +22,19 @@ pytestmark = pytest.mark.slow
 ONE_TENSORFLOW = True
 
 
+# Made beside the sources, some of them by tests that run at the same time.
+MADE = shutil.ignore_patterns(
+    *(".*cache", ".git", ".hypothesis", ".venv", "__pycache__", "*.egg-info"),
+    *("build", "dist", "runs"),
+)
+
+
 @pytest.fixture(scope="module")
 def built(repo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the sdist of the checkout and the wheel built from it."""
+    """A folder with a copy of the checkout, its sdist, and the wheel built from it."""
     work = tmp_path_factory.mktemp("package")
     source = work / "source"
-    skip = shutil.ignore_patterns(
-        ".*cache", ".git", ".venv", "__pycache__", "*.egg-info", "build", "dist", "runs"
-    )
-    shutil.copytree(repo_root, source, symlinks=True, ignore=skip)
+    shutil.copytree(repo_root, source, symlinks=True, ignore=MADE)
     # The environment has the build backend, so no isolation and no network is needed.
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(work)]
     done = subprocess.run([*command, str(source)], capture_output=True, text=True)
@@ -39,7 +43,7 @@ def built(repo_root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_holds_modules_digits_and_pages(
-    subtests: pytest.Subtests, repo_root: Path, built: Path
+    subtests: pytest.Subtests, built: Path
 ) -> None:
     (wheel,) = built.glob("*.whl")
     assert wheel.name.startswith(f"tf_hookbridge-{hb.__version__}-py3-")
@@ -61,16 +65,17 @@ def test_wheel_holds_modules_digits_and_pages(
     # No second TensorFlow is asked for.
     assert {n for n in needed if "extra ==" not in n} == {"numpy", "absl-py"}
     expected = {}
-    for source, target, pattern in (
+    for folder, target, pattern in (
         ("hookbridge", "hookbridge", "*.*"),
         ("adapters", "hookbridge/adapters", "*.*"),
         ("examples/data", "hookbridge/jobs/demo/data", "*.*"),
         ("docs", "hookbridge/cli/pages", "*.md"),
         ("examples", "hookbridge/jobs/demo", "digits_in_both_loops.py"),
     ):
-        for file in (repo_root / source).rglob(pattern):
-            name = file.relative_to(repo_root / source).as_posix()
-            if file.is_file() and file.suffix != ".pyc":
+        source = built / "source" / folder
+        for file in source.rglob(pattern):
+            name = file.relative_to(source).as_posix()
+            if file.is_file():
                 expected[f"{target}/{name}"] = file.read_bytes()
     assert "hookbridge/py.typed" in expected
     assert {n: packed[n] for n in packed if "-info/" not in n} == expected
@@ -149,7 +154,7 @@ def test_the_line_of_an_error_is_right_for_a_wheel(built: Path, tmp_path: Path) 
 def sources(root: Path, target: Path) -> Path:
     """A copy of what an installation needs of a checkout."""
     for name in ("hookbridge", "adapters", "docs", "examples"):
-        shutil.copytree(root / name, target / name, symlinks=True)
+        shutil.copytree(root / name, target / name, symlinks=True, ignore=MADE)
     for name in ("setup.py", "README.md", "LICENSE", "pyproject.toml"):
         shutil.copy(root / name, target)
     return target

@@ -12,7 +12,7 @@ import pytest
 from source_trees import Nodes, nodes_of, sources
 
 from hookbridge.ground import compat
-from hookbridge.old_programs.names import contrib_names
+from hookbridge.tf1_names import contrib_names
 
 PRIVATE_PACKAGE = re.compile(r"^(tensorflow\.python|keras\.src|tf_keras\.src)\b")
 
@@ -23,8 +23,8 @@ NAMED_NOT_USED = {
         "modules that tensorflow-estimator imports and that are replaced for it"
     ),
     "hookbridge/ground/exit_codes.py": "the module of error classes, compared as text",
-    "hookbridge/old_programs/names/private_names.py": "what programs may use",
-    "hookbridge/old_programs/names/resolution.py": "what programs may use",
+    "hookbridge/tf1_names/private_names.py": "what programs may use",
+    "hookbridge/tf1_names/resolution.py": "what programs may use",
     "hookbridge/old_programs/reading/evidence.py": "what programs may use",
     "hookbridge/old_programs/reading/starred.py": "what programs may use",
     "hookbridge/contrib/private_modules.py": "what programs that are run may import",

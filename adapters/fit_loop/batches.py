@@ -39,11 +39,9 @@ def batch_tensors(step: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, 
 
 
 def as_iterators(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return what a step is called with.
+    """Return what a step is called with: an iterator for a Python generator.
 
-    A Python generator of a batch becomes an iterator.
-
-    `train_on_batch` of Keras 3 calls the step with such a generator.
+    `train_on_batch` of Keras 3 calls the step with a generator of one batch.
     """
     return tuple(
         iter(tf.data.Dataset.from_tensors(next(argument)))

@@ -8,16 +8,9 @@ from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.adapters.keras_model.structure import trains_in_several_processes
 from hookbridge.ground import compat, patching
 from hookbridge.ground.protocols import AnyFunction, KerasModel
-
-
-def is_spread(model: KerasModel) -> bool:
-    """Return whether a model's replicas are in several processes with a `fit` each."""
-    strategy = getattr(model, "distribute_strategy", None)
-    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy) and (
-        strategy.num_replicas_in_sync > len(strategy.extended.worker_devices)
-    )
 
 
 def is_first(model: KerasModel, replica: int | tf.Tensor) -> bool:
@@ -25,7 +18,7 @@ def is_first(model: KerasModel, replica: int | tf.Tensor) -> bool:
     number = tf.get_static_value(replica) if tf.is_tensor(replica) else replica
     if number is None:
         return True
-    if is_spread(model):
+    if trains_in_several_processes(model):
         number %= len(model.distribute_strategy.extended.worker_devices)
     return int(number) == 0
 
@@ -34,10 +27,10 @@ def is_first(model: KerasModel, replica: int | tf.Tensor) -> bool:
 def keep_taps_out_of_reduction(
     model: KerasModel, split: AnyFunction, join: AnyFunction
 ) -> Iterator[None]:
-    """Keep tapped tensors of a spread model from Keras's sum over all processes."""
+    """Keep tapped tensors out of Keras's sum over all processes of a `fit`."""
     # That sum would be one more collective operation, which a process without the hook
     # does not take part in.
-    if not is_spread(model):
+    if not trains_in_several_processes(model):
         yield
         return
     key = "tf_keras_training" if compat.tf_version() > (2, 15) else "keras_training"

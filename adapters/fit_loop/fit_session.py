@@ -68,11 +68,11 @@ class FitSessionPart(SessionPart):
 
     def end(self, hook: Hook) -> None:
         """See `SessionPart`; warns of values that a session would compute anew."""
-        read_last = self.current.read_last
-        read_last.clear()
+        taken_from_last_step = self.current.taken_from_last_step
+        taken_from_last_step.clear()
         super().end(hook)
-        if read_last:
-            logging.warning(_IN_END, name_of(hook), sorted(read_last))
+        if taken_from_last_step:
+            logging.warning(_IN_END, name_of(hook), sorted(taken_from_last_step))
 
 
 def _check_ready(session: LiveSession, ready_op: tf.Tensor | None) -> None:

@@ -29,14 +29,14 @@ class ModelStep:
         self._make = make  # Keras's own `make_<mode>_function`
 
     @property
-    def models_own_function(self) -> Any:
+    def function_on_model(self) -> Any:
         return getattr(self.model, self.mode.function)
 
-    @models_own_function.setter
-    def models_own_function(self, function: AnyFunction | None) -> None:
+    @function_on_model.setter
+    def function_on_model(self, function: AnyFunction | None) -> None:
         setattr(self.model, self.mode.function, function)
 
-    def tapped(self, tap: AnyFunction) -> Context:
+    def replacing_method(self, tap: AnyFunction) -> Context:
         return patching.patched(self.model, **{self.mode.method: tap})
 
     def function_with(self, tap: AnyFunction, *, for_model: bool) -> Any:
@@ -46,9 +46,9 @@ class ModelStep:
             for name in (mode.function, f"{mode.name}_tf_function")
             if hasattr(model, name)
         }
-        with self.tapped(tap):
+        with self.replacing_method(tap):
             result = self._make(force=True)
-        function = self.models_own_function if result is None else result
+        function = self.function_on_model if result is None else result
         if not for_model:
             for name, value in before.items():
                 setattr(model, name, value)

@@ -33,8 +33,8 @@ def fit_host(run: HookedRun, installation: StepInstallation | None = None) -> Lo
     return LoopHost(graph, FitSessionPart(run, graph, maker.make_session), maker)
 
 
-class Alone:
-    """What a process does in its steps if no other process waits for them."""
+class StepPolicy:
+    """What differs between processes in their steps; this is for a single process."""
 
     def hook_of(self, guest: Guest) -> Any:
         """Return the hook that this process calls for a guest."""
@@ -64,7 +64,7 @@ class NativeStepMaker(StepMaker):
       run: the run whose steps are made.
       graph: what hooks see of the model.
       installation: what makes the loop call the run.
-      company: what differs where other processes wait for the steps.
+      policy: what differs if other processes wait for the steps; None if none does.
     """
 
     def __init__(
@@ -72,9 +72,9 @@ class NativeStepMaker(StepMaker):
         run: HookedRun,
         graph: FitGraphPart,
         installation: StepInstallation,
-        company: Alone | None = None,
+        policy: StepPolicy | None = None,
     ) -> None:
-        self._company = company or Alone()
+        self._policy = policy or StepPolicy()
         self._is_without_hooks = False
         self._run = run
         self._graph = graph
@@ -111,14 +111,14 @@ class NativeStepMaker(StepMaker):
         return self._is_without_hooks
 
     def hook_of(self, guest: Guest) -> Any:
-        return self._company.hook_of(guest)
+        return self._policy.hook_of(guest)
 
     def monitored_hooks(self, hooks: Sequence[Hook]) -> list[Hook]:
-        return [*super().monitored_hooks(hooks), *self._company.last_hooks()]
+        return [*super().monitored_hooks(hooks), *self._policy.last_hooks()]
 
     def _function_of(self, source: StepSource) -> StepFunction:
         """Return the function of the run's step: an earlier run's if there is one."""
-        earlier = source.models_own_function
+        earlier = source.function_on_model
         if isinstance(earlier, ModelsOwnFunction):
             return earlier.step_function
         guests = self._run.guests
@@ -163,7 +163,7 @@ class NativeStepMaker(StepMaker):
     def make_session(self) -> LiveSession:
         """Return a session on the run's graph, whose steps are those of this part."""
         functions = self.function.functions
-        run_step = self._company.guarded(self.run_step)
+        run_step = self._policy.guarded(self.run_step)
         session = self._session = self._graph.make_session(run_step, functions)
         return session
 
@@ -221,7 +221,7 @@ class NativeStepMaker(StepMaker):
 
     def stopped_by(self, error: BaseException) -> Any:
         outputs = self.take_outputs()
-        if self._company.goes_on():
+        if self._policy.goes_on():
             self._is_without_hooks = True
             return self.make_without_hooks() if outputs is None else outputs
         if outputs is not None:

@@ -42,12 +42,12 @@ class OwnStep:
         self.model = model
         self.function = function
         self.named = named
-        self.models_own_function: Any = None
+        self.function_on_model: Any = None
         self.method: AnyFunction = getattr(function, "python_function", function)
         self._making = making
         self._called = self.method  # or a tap of it
 
-    def tapped(self, tap: AnyFunction) -> Context:
+    def replacing_method(self, tap: AnyFunction) -> Context:
         return patching.patched(self, _called=tap)
 
     def function_with(self, tap: AnyFunction, *, for_model: bool) -> Any:

@@ -6,7 +6,7 @@ which function, and when:
     models_own_function  the model, between two runs and for a loop inside a run
     _plain_call          Keras's own function, for a step of which hooks fetch nothing
     _first               the function that `discover` traces, before the first step
-    _tapped              functions whose step returns more tensors than the first one's
+    _by_keys             functions whose step returns more tensors than the first one's
     _variants            by fetches and feeds: one of these with the ops of hooks around
 """
 
@@ -84,7 +84,7 @@ class StepFunction:
         self._optimizer = optimizer_of(self._model)
         self.names: StepNames = eager_step.names_for(self._model)
         self._variants = RecentlyUsed()
-        self._tapped: dict[frozenset[str], TappedFunction] = {}
+        self._by_keys: dict[frozenset[str], TappedFunction] = {}
         self._first = self._make_function(self._keys_to_trace, self._names_to_try)
         self._keys_of_first = self._keys_to_trace
         is_tapped = bool(self._keys_to_trace or self._names_to_try)
@@ -135,9 +135,9 @@ class StepFunction:
         """Return a Keras function whose step returns at least the tensors of `keys`."""
         if keys <= self._keys_of_first:
             return self._first
-        if keys not in self._tapped:
-            self._tapped[keys] = self._make_function(keys, for_model=False)
-        return self._tapped[keys]
+        if keys not in self._by_keys:
+            self._by_keys[keys] = self._make_function(keys, for_model=False)
+        return self._by_keys[keys]
 
     def _without_dispatch(self, first: TappedFunction) -> Any:
         """Keras's own function, called past the dispatch of `tf.function`."""
@@ -164,9 +164,9 @@ class StepFunction:
         # Afterwards the variables of an unbuilt model or optimizer exist.
         specs = tf.nest.map_structure(tf.type_spec_from_value, args)
         if self._specs is not None and self._specs != specs:
-            models_function = self._source.models_own_function
+            on_model = self._source.function_on_model
             self._begin_anew()  # the catalogue has shapes of other data
-            self._source.models_own_function = models_function
+            self._source.function_on_model = on_model
         self._specs = specs
         first = self._first
         if first.inner is None:
@@ -188,6 +188,19 @@ class StepFunction:
         tapped: Mapping[str, str],
         into_step: StepFeeds = NO_FEEDS,
     ) -> tuple[Any, list[Any], dict[str, Any]]:
+        """Make a step, with the variant for what hooks fetch and feed.
+
+        Args:
+          args: what Keras passes to its function.
+          program: what the session computes around the step.
+          feeds: the values of the program's feeds.
+          tapped: keys of the step tensors to return, by their placeholders.
+          into_step: those of the feeds that go into the step itself.
+
+        Returns:
+          What Keras expects, the tensors that hooks fetch, and `{placeholder: value}`
+          of the tapped tensors.
+        """
         if program.is_empty and not tapped and into_step == NO_FEEDS:
             return self._plain_call(*args), [], {}
         rate = None if into_step.rate is None else into_step.rate[0]
@@ -198,9 +211,9 @@ class StepFunction:
         if variant is None:
             self.names.check_fed(into_step.tensors)
             wanted = frozenset(
-                key
-                for key in tapped.values()
-                if not self._source.returns(key, self.names)
+                tensor_key
+                for tensor_key in tapped.values()
+                if not self._source.returns(tensor_key, self.names)
             )
             if into_step.tensors:  # the trace contains the feeds
                 function = self._make_function(wanted, for_model=False)

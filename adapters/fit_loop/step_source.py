@@ -27,9 +27,11 @@ class StepSource(Protocol):
     model: KerasModel
     mode: Mode
     method: AnyFunction  # what computes the step
-    models_own_function: Any  # the step's, where Keras looks for it
+    # What the model has where Keras looks for the step's function: during a run, `call`
+    # of the run.
+    function_on_model: Any
 
-    def tapped(self, tap: AnyFunction) -> Context:
+    def replacing_method(self, tap: AnyFunction) -> Context:
         """Return a context in which `tap` is called where `method` would be."""
 
     def function_with(self, tap: AnyFunction, *, for_model: bool) -> Any:

@@ -25,6 +25,7 @@ from hookbridge.adapters.keras_model.optimizers import (
     learning_rates,
     optimizer_of,
 )
+from hookbridge.adapters.keras_model.structure import trains_in_several_processes
 from hookbridge.adapters.keras_model.variables import components
 from hookbridge.adapters.live_session.step_names import OUTPUTS, StepNames
 from hookbridge.ground import patching
@@ -76,7 +77,7 @@ class StepTap:
         """Put the tap on the model: in this context Keras may trace the step."""
         with (
             self._with_optimizer(),
-            self._source.tapped(self),
+            self._source.replacing_method(self),
             self._spies.installed(self._names.is_eager),
             first_replica.keep_taps_out_of_reduction(self._source.model, split, joined),
         ):
@@ -142,7 +143,7 @@ class StepTap:
         """Return the loss of the whole batch, from that of one of several replicas."""
         # Each replica's loss is scaled by the number of replicas: their sum is the
         # loss of the whole batch.
-        if first_replica.is_spread(self._source.model):
+        if trains_in_several_processes(self._source.model):
             # A sum would need all processes, and some may not fetch the loss.
             return loss * tf.cast(context.num_replicas_in_sync, loss.dtype)
         return context.all_reduce("SUM", loss)
@@ -158,7 +159,7 @@ class StepTap:
         read = getattr(model, "get_metrics_result", None)
         asks = bool(self._keys or self._names_to_try)
         # A sum would need all processes, and some may not fetch the metric.
-        if read is None or not asks or first_replica.is_spread(model):
+        if read is None or not asks or trains_in_several_processes(model):
             return {}
         results = context.merge_call(lambda _: read())
         return {k: v for k, v in results.items() if k in loop_keys and k != "loss"}

@@ -89,10 +89,7 @@ class KerasSessionPart(SessionPart):
     def handle_of(
         self, native: Session, make_step: Callable[[Any], Any]
     ) -> KerasSession:
-        """Return the handle of Keras's session.
-
-        A new one if Keras has a new session.
-        """
+        """Return the handle of Keras's session; a new session gets a new one."""
         if native is not self._native:
             self._native, self.current = native, KerasSession(native, make_step)
         self.current.make_step = make_step

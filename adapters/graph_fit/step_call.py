@@ -79,7 +79,7 @@ class StepCall:
     def take_outputs(self) -> Any:
         """Return what Keras expects of the last execution.
 
-        None if none, or taken already.
+        None if there was none, or if it was taken already.
         """
         outputs, self._outputs = self._outputs, None
         return outputs

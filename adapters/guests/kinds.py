@@ -76,10 +76,7 @@ def is_of_keras(cls: type) -> bool:
 
 
 def keras_behind(item: object) -> Any:
-    """Return the Keras module that an object's class is or derives from.
-
-    None without one.
-    """
+    """Return the Keras module that an object's class is or derives from, or None."""
     for base in type(item).__mro__:
         if is_of_keras(base):
             return importlib.import_module(base.__module__.partition(".")[0])

@@ -135,8 +135,5 @@ _OTHER = StockCallback()
 
 
 def row(keras_class: str) -> StockCallback:
-    """Return the row of a class of Keras, by its name.
-
-    An empty row for anything else.
-    """
+    """Return the row of a class of Keras, by its name; an empty one for others."""
     return ROWS.get(keras_class, _OTHER)

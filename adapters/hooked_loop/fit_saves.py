@@ -47,9 +47,7 @@ def checkpoint_of(graph: GraphPart, save: Save) -> Checkpoint:
 def restored_from(model: KerasModel, folder: str) -> str | None:
     """Return the checkpoint that a model was restored from.
 
-    None if it is not in a folder.
-
-    None too if the model has been trained since.
+    None if it is not in `folder`, or if the model has been trained since.
     """
     prefix, step = _RESTORED.get(model) or ("", -1)
     if not prefix or steps_counted(model) != step:

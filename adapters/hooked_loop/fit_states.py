@@ -111,7 +111,7 @@ class FitStates(
         self._model = model
         everyone = calling_list()
         if everyone is not None:
-            call_before_others(everyone, {"on_train_begin": self._none_has_begun})
+            call_before_others(everyone, {"on_train_begin": self._before_train_begin})
             note_guests(_guests_among(everyone.callbacks))
 
     def on_train_begin(
@@ -121,7 +121,7 @@ class FitStates(
         everyone = calling_list()
         if everyone is None:
             return  # somebody calls the hook's callback alone
-        call_after_others(everyone, self._last)
+        call_after_others(everyone, self._calls_after_others)
         self._model, self._run, self._params = model, run, params
         self._rate, self._open_epoch = None, None
         self._means = run.means or run.host.step_maker.means_of(model)
@@ -138,7 +138,7 @@ class FitStates(
         if self._calls_hook:
             StateFiles().remove_unfinished(self._folder)
         self._rescue = weakref.finalize(everyone, self._saves.rescue)
-        self.leave()
+        self.stop_listening()
         # A new list: the old one may be the user's, or shared with another hook.
         assign(self._hook, _listeners=[*self._hook._listeners, self])
         run.wait_for(self)
@@ -147,30 +147,30 @@ class FitStates(
         """Note that an evaluation begins."""
         everyone = calling_list()
         if everyone is not None:
-            call_after_others(everyone, self._last)
+            call_after_others(everyone, self._calls_after_others)
 
     # -- called by the first and the last callback of the list, `list_ends` ----------
 
     @property
-    def _first(self) -> Calls:
+    def _calls_before_others(self) -> Calls:
         return {
-            "on_epoch_begin": self._epoch_begins,
-            "on_test_begin": self._epoch_ends,
-            "on_epoch_end": self._epoch_ends,
-            "on_train_end": self._training_ends,
+            "on_epoch_begin": self._before_epoch_begin,
+            "on_test_begin": self._before_validation_or_epoch_end,
+            "on_epoch_end": self._before_validation_or_epoch_end,
+            "on_train_end": self._before_train_end,
         }
 
     @property
-    def _last(self) -> Calls:
+    def _calls_after_others(self) -> Calls:
         return {
-            "on_train_begin": self._all_have_begun,
-            "on_epoch_begin": self._epoch_has_begun,
-            "on_epoch_end": self._epoch_has_ended,
-            "on_test_end": self._all_have_evaluated,
-            "on_train_end": self._all_have_ended,
+            "on_train_begin": self._after_train_begin,
+            "on_epoch_begin": self._after_epoch_begin,
+            "on_epoch_end": self._after_epoch_end,
+            "on_test_end": self._after_test_end,
+            "on_train_end": self._after_train_end,
         }
 
-    def _none_has_begun(self) -> None:
+    def _before_train_begin(self) -> None:
         """Before `on_train_begin` of all, in which callbacks may restore a backup."""
         files, checkpoint = StateFiles(), restored_from(self._model, self._folder)
         step = 0
@@ -179,9 +179,9 @@ class FitStates(
         backups = backups_of(map(unwrapped, calling_list().callbacks))
         self._backup, _ = newest(checkpoint, step, backups, files)
 
-    def _all_have_begun(self) -> None:
+    def _after_train_begin(self) -> None:
         """Those callbacks with a state go on with it."""
-        call_before_others(calling_list(), self._first)
+        call_before_others(calling_list(), self._calls_before_others)
         if not self._saves.guests:
             return
         backup, self._backup = self._backup, None
@@ -194,7 +194,7 @@ class FitStates(
         self._rate.begin(loops)
         self._open_epoch = open_epoch(loops)
 
-    def _epoch_begins(self, epoch: int) -> None:
+    def _before_epoch_begin(self, epoch: int) -> None:
         """Before any callback has the begin of an epoch."""
         earlier, self._open_epoch = self._open_epoch, None
         self._earlier_means = Means()
@@ -206,7 +206,7 @@ class FitStates(
         # An earlier run has had this event: what it sets is in what was restored.
         self._go_back = [self._saves.snapshot(), snapshot(self._model)]
 
-    def _epoch_has_begun(self, epoch: int) -> None:
+    def _after_epoch_begin(self, epoch: int) -> None:
         """After all callbacks have had the begin of an epoch."""
         for go_back in self._go_back:
             go_back()
@@ -218,7 +218,7 @@ class FitStates(
         if self._means is not None and self._earlier_means != Means():
             self._earlier_means = self._means.go_on(self._earlier_means)
 
-    def _epoch_ends(self, epoch: int | None = None) -> None:
+    def _before_validation_or_epoch_end(self, epoch: int | None = None) -> None:
         """Before any callback has the end of an epoch, or the validation before it."""
         self._saves.end_step()
         if self._run is not None and self._run.is_stopped:
@@ -226,7 +226,7 @@ class FitStates(
             is_whole = self._epoch.is_whole(self._run.host.graph_part.step_number)
             self._end_early(in_epoch=not is_whole, epochs_left=False)
 
-    def _epoch_has_ended(self, epoch: int) -> None:
+    def _after_epoch_end(self, epoch: int) -> None:
         """After all callbacks have had the end of an epoch."""
         num_epochs = self._params.get("epochs")
         self._epochs_left = num_epochs is not None and epoch + 1 < num_epochs
@@ -236,19 +236,19 @@ class FitStates(
             self._run.host.step_maker.flush()
             self._saves.save_backups(in_epoch=False)
 
-    def _training_ends(self) -> None:
+    def _before_train_end(self) -> None:
         """Before any callback has the end of the training."""
         self._saves.end_step()
         self._end_early(in_epoch=False, epochs_left=self._epochs_left)
 
-    def _all_have_ended(self) -> None:
+    def _after_train_end(self) -> None:
         """After all callbacks have had the end of the training."""
         self._saves.end()
         self._rescue.detach()
         run, self._run = self._run, None
         run.note_ended(self)
 
-    def _all_have_evaluated(self) -> None:
+    def _after_test_end(self) -> None:
         """Give the last checkpoint the events of an `evaluate` after the `fit`."""
         if not self._is_over or not self._saves.is_newest:
             return
@@ -271,7 +271,7 @@ class FitStates(
         """Return whether the last step has a checkpoint."""
         return self._run is not None and bool(self._saves.keeper.checkpoints)
 
-    def leave(self) -> None:
+    def stop_listening(self) -> None:
         """Take this listener off the hook."""
         listeners = [item for item in self._hook._listeners if item is not self]
         assign(self._hook, _listeners=listeners)

@@ -67,10 +67,7 @@ class HookedRun:
 
     @classmethod
     def join(cls, model: KerasModel, make_host: MakeHost) -> HookedRun:
-        """Return the run that waits for the model's next loop.
-
-        Open one if there is none.
-        """
+        """Return the run that waits for the model's next loop, or open one."""
         run: HookedRun | None = innermost(model)
         if run is not None and run.mode is not None:
             run.leave()  # its native loop has ended, but nobody called `leave`
@@ -125,7 +122,7 @@ class HookedRun:
         return not self.has_begun and not self.is_over
 
     def call(self, *args: object) -> Any:
-        """Return what the native loop calls for every step."""
+        """Make one step; the native loop calls this in place of its own function."""
         try:
             maker = self.host.step_maker
             if maker.is_without_hooks:
@@ -160,7 +157,7 @@ class HookedRun:
 
     def run_with_hooks(self) -> tuple[Any, bool]:
         """Give the hooks the events of the host's step; return whether one stops."""
-        self.settle()
+        self.tell_states_step_is_over()
         with self.host.graph_part.calling_hooks():
             try:
                 outputs = self.host.step_maker.run(self._monitored)
@@ -174,7 +171,7 @@ class HookedRun:
                 raise
             return outputs, bool(self._monitored.should_stop())
 
-    def settle(self) -> None:
+    def tell_states_step_is_over(self) -> None:
         """Tell the states that all guests have had the events of the last step."""
         for state in self.states:
             state.before_step()
@@ -197,7 +194,10 @@ class HookedRun:
             run.note_stop()
 
     def _start(self) -> None:
-        """Make the step, then `begin` and `after_create_session`."""
+        """Trace the step; create the session, which calls the hooks' first two events.
+
+        These are `begin` and `after_create_session`.
+        """
         graph, session, maker = self.host
         global_step = maker.open()
         for guest in self.guests:
@@ -266,4 +266,4 @@ class HookedRun:
         self.is_over = True
         self.loops.give_back()
         for state in self.states:
-            state.leave()
+            state.stop_listening()

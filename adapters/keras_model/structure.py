@@ -1,8 +1,10 @@
-"""The layers and outputs of a Keras model, and how many steps a call makes."""
+"""The layers and outputs of a Keras model, its processes and the steps of a call."""
 
 from __future__ import annotations
 
 from typing import Any
+
+import tensorflow as tf
 
 from hookbridge.adapters.keras_model.optimizers import as_int
 from hookbridge.ground.protocols import KerasModel
@@ -32,3 +34,11 @@ def steps_per_execution(model: KerasModel) -> int:
     """Return how many steps a call of the model's function makes."""
     steps = steps_per_execution_variable(model)
     return 1 if steps is None else as_int(steps)
+
+
+def trains_in_several_processes(model: KerasModel) -> bool:
+    """Return whether a model's replicas are in several processes with a `fit` each."""
+    strategy = getattr(model, "distribute_strategy", None)
+    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy) and (
+        strategy.num_replicas_in_sync > len(strategy.extended.worker_devices)
+    )

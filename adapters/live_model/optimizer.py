@@ -10,7 +10,7 @@ import numpy as np
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.adapters.live_model import watched
+from hookbridge.adapters.live_model import rate_checks, watched
 from hookbridge.adapters.live_model.mirror import eager_variable
 from hookbridge.adapters.live_model.optimizer_of_others import OptimizerOfOthers
 from hookbridge.adapters.live_model.rate import LiveRate
@@ -97,34 +97,19 @@ class LiveOptimizer(OptimizerOfOthers):
 
     def _rate(self) -> LiveRate:
         """Return the one learning rate of the graph."""
-        if len(self._rates) == 1:
-            return self._rates[0]
-        if not self._rates:
-            raise errors.LiveModelError(
-                "hookbridge found no learning rate in this graph: no update op of an "
-                "optimizer has one, and no variable is called `learning_rate`. Name "
-                "it: `as_hooks(..., learning_rate=<tensor, variable or name>)`.",
-                see="model in a session",
-            )
-        raise errors.LiveModelError(self._several(), see="model in a session")
-
-    def _several(self) -> str:
-        names = ", ".join(f'"{r.rate.tensor.name}"' for r in self._rates)
-        return (
-            f"hookbridge found {len(self._rates)} learning rates in this "
-            f"graph ({names}) and cannot know which one is meant. Name it: "
-            "`as_hooks(..., learning_rate=...)`, or take "
-            "`model.optimizer.optimizers[i].learning_rate`."
-        )
+        if len(self._rates) != 1:
+            rate_checks.check_single([live.rate for live in self._rates])
+        return self._rates[0]
 
     def _common_rate(self) -> Any:
         """Return a variable with the value that all learning rates have, or NaN."""
         values = {float(live.read()) for live in self._rates}
         value = values.pop() if len(values) == 1 else np.nan
         if self._common is None:
-            logging.warning("%s It reads as NaN while they differ.", self._several())
+            several = rate_checks.several([live.rate for live in self._rates])
+            logging.warning("%s It reads as NaN while they differ.", several)
             variable = eager_variable(np.float32(value), "learning_rate")
-            assign = watched.refuse_assignment(variable, self._several())
+            assign = watched.refuse_assignment(variable, several)
             self._common = variable, assign
         variable, assign = self._common
         with compat.private("eager_mode")():
@@ -141,12 +126,7 @@ class LiveOptimizer(OptimizerOfOthers):
     @learning_rate.setter
     def learning_rate(self, value: object) -> None:
         if callable(value) and not hasattr(value, "numpy"):
-            raise errors.LiveModelError(
-                "hookbridge cannot replace the learning rate of a running graph by a "
-                "schedule. Use the `LearningRateScheduler` callback, or build the "
-                "schedule into the graph.",
-                see="model in a session",
-            )
+            raise rate_checks.no_schedule_error()
         self._rate().set(np.asarray(value))
 
     lr = learning_rate

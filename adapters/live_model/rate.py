@@ -2,61 +2,18 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from hookbridge import errors
-from hookbridge.adapters.live_model import watched
+from hookbridge.adapters.live_model import rate_checks, watched
 from hookbridge.adapters.live_model.mirror import eager_variable
-from hookbridge.adapters.session_graph import (
-    graph_ops,
-    learning_rate,
-    session_variables,
-)
+from hookbridge.adapters.session_graph import graph_ops, session_variables
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import Session
-
-
-class OverriddenRates(dict[Any, Any]):
-    """`{tensor: value}` of one session, for the callbacks of all `as_hooks` calls.
-
-    A session takes the feed of a tensor from one hook only. That is a hook of the
-    `as_hooks` call that joined last: its `before_run` comes after the others', so its
-    feed has what their callbacks set as the step begins.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        # `{tensor: variable}` of the rates that callbacks have assigned.
-        self.assigned: dict[Any, Any] = {}
-        self._feeder: weakref.ref[Any] | None = None
-        self._copies: dict[Any, tuple[Any, ...]] = {}
-
-    def feed_dict(self) -> dict[Any, Any]:
-        """Return the feeds of a step."""
-        # Each rate is fed under all its keys. So a `MonitoredSession` sees that a hook
-        # feeds the same rate, by whatever key, and says so as for any two hooks.
-        feeds: dict[Any, Any] = {}
-        for tensor, value in self.items():
-            if tensor not in self._copies:
-                self._copies[tensor] = learning_rate.copies(tensor)
-            for copy in self._copies[tensor]:
-                fed = np.asarray(value, copy.dtype.base_dtype.as_numpy_dtype)
-                feeds[copy] = feeds[copy.name] = fed
-        return feeds
-
-    def feed_from(self, feeder: object) -> None:
-        """Let a run feed from now on, in the place of the one that did so before."""
-        self._feeder = weakref.ref(feeder)
-
-    def is_fed_by(self, feeder: object) -> bool:
-        """Return whether a run feeds what callbacks have set."""
-        return self._feeder is not None and self._feeder() is feeder
 
 
 class LiveRate(watched.UseListener):
@@ -66,8 +23,13 @@ class LiveRate(watched.UseListener):
     feed from the next step on. What is set before there is a session waits for it.
 
     A schedule is read as the callbacks' Keras reads it: in Keras 2 the value of the
-    last step, and what is assigned has no effect. `step` returns the global step for
-    callbacks of Keras 2, and is None for others.
+    last step, and what is assigned has no effect.
+
+    Args:
+      rate: where it is in the graph.
+      session: returns the session, or None before there is one.
+      touched: the rates used since the last `push`; it adds itself.
+      step: returns the global step, for callbacks of Keras 2; None for others.
     """
 
     def __init__(
@@ -75,15 +37,17 @@ class LiveRate(watched.UseListener):
         rate: LearningRate,
         session: Callable[[], Any],
         touched: set[LiveRate],
-        step: Callable[[], int] | None = None,
+        step: Callable[[], int] | None,
     ) -> None:
         self.rate = rate
-        self.feeds: OverriddenRates = OverriddenRates()  # see `LiveRates.feeds`
-        self._touched = touched
-        self.fed_by_loop: Any = None  # what the loop itself fed in the last step
-        self._dtype = rate.tensor.dtype.base_dtype.as_numpy_dtype
-        self._session = session
+        # What callbacks have set in the session; see `LiveRates`.
+        self.fed: dict[Any, Any] = {}
+        self.assigned: dict[Any, Any] = {}
         self.mirror: Any = None  # the eager variable, or None before it was asked for
+        self.fed_by_loop: Any = None  # what the loop itself fed in the last step
+        self._session = session
+        self._touched = touched
+        self._dtype = rate.tensor.dtype.base_dtype.as_numpy_dtype
         self._known: Any = None
         # Within an event: whether the mirror's value is older than the event.
         self._is_stale = False
@@ -98,24 +62,25 @@ class LiveRate(watched.UseListener):
 
     def read(self) -> Any:
         """Return the present value as a numpy scalar, as the callbacks' Keras does."""
-        if self._step_of_schedule is None or self._session() is None:
+        session = self._session()
+        if self._step_of_schedule is None or session is None:
             return self.of_next_step()
         step = self._step_of_schedule()
         if self._assigned is not None and self._assigned[0] == step:
             return self._assigned[1]
         feeds = dict.fromkeys(self.rate.steps, max(step - 1, 0))
-        return _computed(self.rate, self._session(), feeds)
+        return _computed(self.rate, session, feeds)
 
     def of_next_step(self) -> Any:
         """Return the value that the next step will use, as a numpy scalar."""
-        rate = self.rate
-        if rate.tensor in self.feeds:
-            return np.asarray(self.feeds[rate.tensor])
+        session = self._session()
+        if self.rate.tensor in self.fed:
+            return np.asarray(self.fed[self.rate.tensor])
         if self.fed_by_loop is not None:
             return np.asarray(self.fed_by_loop, self._dtype)
-        if self._waiting is not None and self._session() is None:
+        if self._waiting is not None and session is None:
             return self._waiting
-        return value_of(rate, self._session())
+        return value_of(self.rate, session)
 
     def value_beside(self, number: LearningRate) -> Any:
         """Return the present value of another number of the same optimizer."""
@@ -182,40 +147,26 @@ class LiveRate(watched.UseListener):
     def set(self, value: object) -> None:
         """Set the learning rate from the next step on.
 
-        Without a session yet, the value of a variable waits for a `push` with one. A
-        schedule raises `TypeError`, as in Keras.
+        Without a session yet, the value of a variable waits for a `push` with one.
+
+        Raises:
+          TypeError: it is a schedule, as in Keras.
+          errors.LiveModelError: TensorFlow feeds no value in its place.
         """
-        rate = self.rate
+        rate_checks.check_set(self.rate)
+        rate, session = self.rate, self._session()
         value = np.asarray(value, self._dtype)
-        if rate.kind == "schedule":
-            raise TypeError(
-                # Keras's own words: programs look for them.
-                "This optimizer was created with a `LearningRateSchedule` object as "
-                "its `learning_rate` constructor argument, hence its learning rate is "
-                "not settable. If you need the learning rate to be settable, you "
-                "should instantiate the optimizer with a float `learning_rate` "
-                f'argument. (In the graph "{rate.tensor.name}" is computed.)'
-            )
-        if rate.kind == "fed" and not rate.tensor.graph.is_feedable(rate.tensor):
-            raise errors.LiveModelError(
-                f'The learning rate "{rate.tensor.name}" is a constant that '
-                "TensorFlow has already folded into other ops, so hookbridge cannot "
-                "set it. Build the optimizer with a variable "
-                "(`tf.compat.v1.get_variable(..., trainable=False)`) or a "
-                "`tf.compat.v1.placeholder_with_default`.",
-                see="model in a session",
-            )
-        if rate.kind == "variable" and self._session() is None:
+        if rate.kind == "variable" and session is None:
             self._waiting = value
             self._show(value)
             return
         if self._undo is None:
             self._undo = self._back_to_now()
         if rate.kind == "variable":
-            session_variables.write(self._session(), [(rate.variable, value)])
-            self.feeds.assigned[rate.tensor] = rate.variable
+            session_variables.write(session, [(rate.variable, value)])
+            self.assigned[rate.tensor] = rate.variable
         else:
-            self.feeds[rate.tensor] = value
+            self.fed[rate.tensor] = value
         self._show(value)
 
     def _back_to_now(self) -> Callable[[], None]:
@@ -223,10 +174,10 @@ class LiveRate(watched.UseListener):
         if self.rate.kind == "variable":
             pairs = [(self.rate.variable, session.run(tensor))]
             return lambda: session_variables.write(session, pairs)
-        if tensor not in self.feeds:
-            return lambda: self.feeds.pop(tensor, None)
-        value = self.feeds[tensor]
-        return lambda: self.feeds.update({tensor: value})
+        if tensor not in self.fed:
+            return lambda: self.fed.pop(tensor, None)
+        value = self.fed[tensor]
+        return lambda: self.fed.update({tensor: value})
 
     def begin_epoch(self) -> None:
         """`undo_epoch` takes back what is set from here on."""
@@ -264,9 +215,4 @@ def _computed(rate: LearningRate, session: Session, feeds: Mapping[Any, Any]) ->
     try:
         return np.asarray(session.run(rate.tensor, feeds))
     except tf.errors.InvalidArgumentError as e:
-        raise errors.LiveModelError(
-            f'The learning rate "{rate.tensor.name}" has no value outside a '
-            "training step: it depends on something that has to be fed. Make it a "
-            "`tf.compat.v1.placeholder_with_default` or a variable.",
-            see="model in a session",
-        ) from e
+        raise rate_checks.no_value_error(rate) from e

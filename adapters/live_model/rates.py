@@ -2,50 +2,83 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from hookbridge.adapters.live_model.rate import LiveRate, OverriddenRates
-from hookbridge.adapters.session_graph import saved, session_variables
+from hookbridge.adapters.live_model.rate import LiveRate
+from hookbridge.adapters.session_graph import learning_rate, saved, session_variables
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import Session
 
 
 class LiveRates:
-    """The learning rates of a session, one for each optimizer in the graph."""
+    """The learning rates of a session, for the callbacks of one `as_hooks` call.
+
+    A session takes the feed of a tensor from one hook only. That is a hook of the
+    `as_hooks` call that joined last: its `before_run` comes after the others', so its
+    feed has what their callbacks set as the step begins.
+
+    Args:
+      in_graph: the rates of the graph, one for each optimizer.
+      session: returns the session, or None before there is one.
+      step: returns the global step, for callbacks of Keras 2; None for others.
+    """
 
     def __init__(
         self,
-        rates: Sequence[LearningRate],
+        in_graph: Sequence[LearningRate],
         session: Callable[[], Any],
         step: Callable[[], int] | None = None,
     ) -> None:
+        self.in_graph = in_graph
         self._session = session
+        # What callbacks have set, shared by all `as_hooks` calls of a session:
+        # `{tensor: value}` to feed, and `{tensor: variable}` that was assigned.
+        self.fed: dict[Any, Any] = {}
+        self.assigned: dict[Any, Any] = {}
+        self.feeds_steps = False  # whether steps get `fed` from this call
         self.touched: set[LiveRate] = set()  # those used since the last `push`
         self.each: list[LiveRate] = [
-            LiveRate(rate, session, self.touched, step) for rate in rates
+            LiveRate(rate, session, self.touched, step) for rate in in_graph
         ]
-        # Shared by all rates of a session.
-        self.feeds: OverriddenRates = OverriddenRates()
-        self._share()
         self._events = 0  # open events: a validation's may be nested in another
+        self._copies: dict[Any, tuple[Any, ...]] = {}
+        self._share()
 
     def _share(self) -> None:
         for rate in self.each:
-            rate.feeds = self.feeds
+            rate.fed, rate.assigned = self.fed, self.assigned
 
-    def join(self, session: Session) -> OverriddenRates:
-        """Share the overridden rates with all callbacks of a session."""
-        before = self.feeds
-        self.feeds = _OVERRIDDEN.get_or_put(session, OverriddenRates)
-        for tensor, value in before.items():
-            self.feeds.setdefault(tensor, value)
-        self.feeds.assigned.update(before.assigned)
-        self._share()
-        return self.feeds
+    def join(self, session: Session) -> None:
+        """Share what callbacks of a session have set, and feed it from here on."""
+        reference = _LAST_JOINED.get(session)
+        others = None if reference is None else reference()
+        if others is not None:
+            others.feeds_steps = False
+            for tensor, value in self.fed.items():
+                others.fed.setdefault(tensor, value)
+            others.assigned.update(self.assigned)
+            self.fed, self.assigned = others.fed, others.assigned
+            self._share()
+        self.feeds_steps = True
+        _LAST_JOINED.put(session, weakref.ref(self))
+
+    def feed_dict(self) -> dict[Any, Any]:
+        """Return the feeds of a step."""
+        # Each rate is fed under all its keys. So a `MonitoredSession` sees that a hook
+        # feeds the same rate, by whatever key, and says so as for any two hooks.
+        feeds: dict[Any, Any] = {}
+        for tensor, value in self.fed.items():
+            if tensor not in self._copies:
+                self._copies[tensor] = learning_rate.copies(tensor)
+            for copy in self._copies[tensor]:
+                array = np.asarray(value, copy.dtype.base_dtype.as_numpy_dtype)
+                feeds[copy] = feeds[copy.name] = array
+        return feeds
 
     def note_fed(self, value: object) -> None:
         """Note what the loop itself fed for the one rate in the last step, or None."""
@@ -85,27 +118,20 @@ class LiveRates:
 
     def state(self) -> dict[str, float]:
         """Return the rates that callbacks have set and that no checkpoint holds."""
-        unsaved = [t for t, v in self.feeds.assigned.items() if not saved.is_saved(v)]
-        now = dict(
-            zip(unsaved, session_variables.read(self._session(), unsaved), strict=True)
-        )
-        return {t.name: float(value) for t, value in {**self.feeds, **now}.items()}
+        unsaved = [t for t, v in self.assigned.items() if not saved.is_saved(v)]
+        values = session_variables.read(self._session(), unsaved)
+        now = dict(zip(unsaved, values, strict=True))
+        return {t.name: float(value) for t, value in {**self.fed, **now}.items()}
 
     def restore(self, state: Mapping[str, float]) -> None:
         """Set again the rates of a `state`; a single one by whatever name."""
-        names = {live.rate.tensor.name for live in self.each}
-        if len(names) == len(state) == 1 and not names & state.keys():
+        values = [state.get(rate.tensor.name) for rate in self.in_graph]
+        if len(values) == len(state) == 1:
             # `fit`, or an earlier version of the program, had another name for it.
-            if self.each[0].rate.kind != "schedule":
-                self.each[0].set(*state.values())
-            return
-        for live in self.each:
-            tensor = live.rate.tensor
-            if tensor.name in state and live.rate.kind == "variable":
-                live.set(state[tensor.name])
-            elif tensor.name in state:
-                dtype = tensor.dtype.base_dtype.as_numpy_dtype
-                self.feeds[tensor] = np.asarray(state[tensor.name], dtype)
+            values = list(state.values())
+        for live, value in zip(self.each, values, strict=True):
+            if value is not None and live.rate.kind != "schedule":
+                live.set(value)
 
     def unsaved(self) -> dict[str, LiveRate]:
         """`{name: rate}` of the one rate if no variable holds it, otherwise empty."""
@@ -113,8 +139,8 @@ class LiveRates:
             return {}
         (live,) = self.each
         rate = live.rate
-        has_value = rate.default is not None or rate.tensor in self.feeds
+        has_value = rate.default is not None or rate.tensor in self.fed
         return {rate.tensor.op.name: live} if rate.kind == "fed" and has_value else {}
 
 
-_OVERRIDDEN = Fact[OverriddenRates]("session", "rates that callbacks have set")
+_LAST_JOINED = Fact[weakref.ref[LiveRates]]("session", "whose rates are fed")

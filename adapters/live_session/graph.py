@@ -50,7 +50,8 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
             f"{name}:0" for name in self.variables.names_of(other_rates)
         ]
         self.step_tensors: dict[str, StepTensor] = {}  # by their placeholders
-        self.tapped: dict[str, str] = {}  # keys of those that each step has to return
+        # Placeholder -> key of each step tensor that every step returns.
+        self.tapped: dict[str, str] = {}
         self.learning_rate_name: str | None = None  # of the tensor that hooks feed
         self.saver: DefaultSaver | None = None
         self._hides_variables = True
@@ -217,6 +218,8 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
             element = super().as_graph_element(obj, allow_tensor, allow_operation)
             if type(obj) is not str:
                 return element
+            # Whoever looks a name up may fetch it in a run without a step. So each
+            # step returns it from now on. `Plan` taps those given as objects.
             self.tap(element.op.name if ":" in obj else element.name)
             return self.variables.values.get(element.name, element)
         except KeyError as e:

@@ -33,6 +33,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
     those that `outside_steps` computes, such as the rate of a schedule.
     """
 
+    # Whether a run that only saves the model goes past the saver's ops.
     saves_directly = True
 
     def __init__(
@@ -51,7 +52,8 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         self._last_values = last_values
         # Computes step tensors, by their keys, that have a value outside a step too.
         self._outside_steps = outside_steps or {}
-        self.read_last: set[str] = set()  # step tensors fetched without a step
+        # Step tensors that runs without a step have fetched.
+        self.taken_from_last_step: set[str] = set()
         self._functions = structures.RecentlyUsed() if functions is None else functions
         self._plans = structures.RecentlyUsed()
         self._is_closed = False
@@ -132,8 +134,9 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
 
     def is_loop_step(self, fetches: object) -> bool:
         """Return whether a `MonitoredSession` asks for a step of the loop."""
-        # Keras gets the loop's own fetches from the step itself. So only the fetches of
-        # hooks have to become numpy arrays.
+        # `MonitoredSession` puts the loop's own fetches under "caller", next to the
+        # fetches of each hook. Keras gets its own from the step itself. So only those
+        # of hooks have to become numpy arrays.
         graph = self._live_graph
         return type(fetches) is dict and fetches.get("caller") is graph.loop_fetches
 
@@ -237,7 +240,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         compute = self._outside_steps.get(key)
         if compute is not None and (value := compute()) is not None:
             return value
-        self.read_last.add(key)
+        self.taken_from_last_step.add(key)
         try:
             return self._last_values[name]
         except KeyError as e:

@@ -5,6 +5,14 @@ collective operations of a step keep them at most one point apart. A step costs 
 here: a thread waits for the note that somebody asks for an end, and answers with its
 process's next point. All end at the latest of these, with the largest of their exit
 codes.
+
+The notes, each of which is written once in a `fit`:
+
+    begun/<task>  the task takes part
+    asks          the task that asks all others
+    asked/<task>  the task that asks this one; `left` if its `fit` has ended
+    next/<task>   the answer: `<next point> <exit code>`
+    end           what all do: `<last point> <exit code>`
 """
 
 from __future__ import annotations
@@ -52,7 +60,7 @@ class Board:
                     return None
 
 
-# After the first step the notes of the others' begin are there; this is for the way.
+# Once a step is done, all have begun: this only allows for the delay of a note.
 BEGIN_SECS = 10.0
 _LEFT = "left"
 

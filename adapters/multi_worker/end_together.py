@@ -12,9 +12,9 @@ import weakref
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.adapters.fit_loop.first_replica import is_spread
 from hookbridge.adapters.guests import any_flavour
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
+from hookbridge.adapters.keras_model.structure import trains_in_several_processes
 from hookbridge.adapters.multi_worker.agreement import Agreement, Board
 from hookbridge.ground import compat, exit_codes
 from hookbridge.ground.patching import assign
@@ -43,7 +43,7 @@ class EndTogether(any_flavour.Inserted):
 
     def on_train_begin(self, logs: Logs = None) -> None:
         self._leave()
-        if not is_spread(self._model):
+        if not trains_in_several_processes(self._model):
             return
         exit_codes.use_for_errors()
         resolver = self._model.distribute_strategy.cluster_resolver
@@ -71,13 +71,13 @@ class EndTogether(any_flavour.Inserted):
         if not self._is_checked:
             self._is_checked = True
             self._agreement.check_others()
-        self._settle(self._agreement)
+        self._end_if_agreed(self._agreement)
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         if self._agreement is not None and self._is_checked:
-            self._settle(self._agreement)
+            self._end_if_agreed(self._agreement)
 
-    def _settle(self, agreement: Agreement) -> None:
+    def _end_if_agreed(self, agreement: Agreement) -> None:
         """End the training here if the workers have agreed to."""
         wants_end = bool(self._model.stop_training)
         is_preempted = self._preempted.is_set()
@@ -87,6 +87,8 @@ class EndTogether(any_flavour.Inserted):
             _end_preempted()
         if ends and not wants_end:
             HookedRun.note_stop_of(self._model)
+        # `stop_training` becomes what all have agreed on. A process that asked early
+        # takes its stop back until the agreed point: all make the same steps.
         if ends != wants_end:
             assign(self._model, stop_training=ends)
 
@@ -133,7 +135,7 @@ def in_several_processes() -> bool:
     return bool(jobs) or sum(len(config.cluster[job]) for job in training_jobs) > 1
 
 
-def check_keras(model: KerasModel, name: str) -> None:
+def refuse_keras3_model(model: KerasModel, name: str) -> None:
     """Refuse a model of Keras 3, which cannot train in several processes.
 
     Args:

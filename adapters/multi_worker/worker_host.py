@@ -10,7 +10,7 @@ import tensorflow as tf
 from hookbridge.adapters.fit_loop.fit_graph import FitGraphPart
 from hookbridge.adapters.fit_loop.fit_session import FitSessionPart
 from hookbridge.adapters.fit_loop.model_step import ModelInstallation
-from hookbridge.adapters.fit_loop.native_step_maker import Alone, NativeStepMaker
+from hookbridge.adapters.fit_loop.native_step_maker import NativeStepMaker, StepPolicy
 from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.guests.skipped import SkippedHook
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
@@ -25,12 +25,12 @@ def worker_host(run: HookedRun) -> LoopHost:
     """Return the host of a run in one of several processes."""
     graph = FitGraphPart(run.model)
     installation = ModelInstallation(run.model)
-    maker = NativeStepMaker(run, graph, installation, AwaitedByOthers(run))
+    maker = NativeStepMaker(run, graph, installation, SharedSteps(run))
     return LoopHost(graph, FitSessionPart(run, graph, maker.make_session), maker)
 
 
-class AwaitedByOthers(Alone):
-    """The other processes wait for this one in each step, of all loops.
+class SharedSteps(StepPolicy):
+    """That of one of several processes: the others wait for it in each step.
 
     So a stop does not end its steps: it becomes `stop_training`, and `EndTogether`
     decides when that counts.
@@ -62,5 +62,8 @@ class AwaitedByOthers(Alone):
         return guarded
 
     def goes_on(self) -> bool:
-        """Return the others make the step in any case, and so does this process."""
+        """Return whether to go on without hooks.
+
+        The others make the step in any case, so this process has to make it too.
+        """
         return self._run.mode == "train"

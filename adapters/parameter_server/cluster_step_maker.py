@@ -134,7 +134,7 @@ class ClusterStepMaker(StepMaker):
         if any(state.has_saved for state in run.states):
             # What callbacks do in a step with a checkpoint comes before the next step.
             self.events.flush()
-            run.settle()
+            run.tell_states_step_is_over()
         if scheduler.is_another(self._installation.function):
             self.events.flush()  # what is due belongs to the step before
         scheduler.prepare(self._installation.function, args)

@@ -46,7 +46,7 @@ def uses_parameter_servers(model: KerasModel) -> bool:
     return type(strategy).__name__.startswith("ParameterServerStrategy")
 
 
-def check_keras() -> None:
+def refuse_keras3_alone() -> None:
     """Refuse Keras 3, which fails under this strategy before it asks its callbacks."""
     if in_sight() and all(compat.is_keras3(k) for k in compat.keras_flavours()):
         raise errors.RefusedError(_keras_3(), see="parameter servers")

@@ -11,7 +11,7 @@ import tensorflow as tf
 from hookbridge.adapters.session_graph.data_pulls import DataPulls, fed_placeholders
 from hookbridge.adapters.session_graph.log_sources import SIZE, LogSource
 from hookbridge.adapters.session_graph.step_counter import StepCounter
-from hookbridge.adapters.session_graph.steps import ReachedOps, StepGraph
+from hookbridge.adapters.session_graph.steps import ReachedOps, StepFinder
 from hookbridge.ground.structures import RecentlyUsed
 
 
@@ -63,7 +63,7 @@ class FetchPlan:
     """
 
     def __init__(
-        self, counter: object, sources: Sequence[LogSource], steps: StepGraph
+        self, counter: object, sources: Sequence[LogSource], steps: StepFinder
     ) -> None:
         movers = [*steps.movers, *steps.pushes]
         self._pulls = DataPulls(sources, [*movers, *steps.updates])
@@ -82,7 +82,7 @@ class FetchPlan:
         with tf.name_scope("hookbridge"):
             self._add_vectors(counter, steps)
 
-    def _add_vectors(self, counter: Any, steps: StepGraph) -> None:
+    def _add_vectors(self, counter: Any, steps: StepFinder) -> None:
         """Add the tensors that hold several numbers to the graph."""
         numbers = [tf.cast(s.tensor, tf.float64) for s in self._scalars]
         tails = steps.tails() if counter is not None else ()
@@ -100,7 +100,7 @@ class FetchPlan:
     ) -> list[LogSource]:
         """Return the entries whose data no op takes.
 
-        With any, the size of the batch too.
+        The size of the batch is among them if there is any other.
         """
         not_taken = [s for s in sources if not self._pulls.taken_by(s, ops)]
         if not_taken:

@@ -129,10 +129,7 @@ def find_loss(graph: Graph) -> Any:
 
 
 def _total_loss() -> Any:
-    """Return the sum of `tf.losses`.
-
-    None if TensorFlow cannot add them up to one number.
-    """
+    """Return the sum of `tf.losses`, or None if TensorFlow cannot add them up."""
     # A program may have put there what nothing ever adds up, such as a loss of each
     # example or None.
     with contextlib.suppress(AttributeError, TypeError, ValueError):

@@ -6,7 +6,7 @@ import functools
 import weakref
 from typing import Any
 
-from hookbridge.adapters.session_graph.steps import ReachedOps, StepGraph
+from hookbridge.adapters.session_graph.steps import ReachedOps, StepFinder
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.ground.protocols import RunContext, Session, Variable
 
@@ -19,7 +19,7 @@ class StepCounter:
     with `SyncReplicasOptimizer`, several train ops or a computed increment.
     """
 
-    def __init__(self, variable: Variable, steps: StepGraph) -> None:
+    def __init__(self, variable: Variable, steps: StepFinder) -> None:
         self.variable = variable
         self._steps = steps
         self._session: Any = None

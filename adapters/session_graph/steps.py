@@ -27,7 +27,10 @@ _PUSHES = ("AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient")
 
 
 class ReachedOps:
-    """The ops that a step reaches, or an update without a step: its kind."""
+    """The ops that a step, or an update without one, reaches: its kind.
+
+    Runs with equal fetches share one object.
+    """
 
     __slots__ = ("adds", "ops", "tail")
 
@@ -49,7 +52,7 @@ class RunKind(NamedTuple):
     writes: bool  # whether it may give the counter another value
 
 
-class StepGraph:
+class StepFinder:
     """Finds the steps among the runs on one graph; without a counter, the updates."""
 
     def __init__(self, graph: Graph, counter: object) -> None:
@@ -107,10 +110,7 @@ class StepGraph:
         return [op for op in (*self.movers, *self._tokens) if self._unconditional(op)]
 
     def _step(self, reached: frozenset[Any]) -> ReachedOps | None:
-        """Return the step that ops make, by what moves the counter.
-
-        None if they make none.
-        """
+        """Return the step that ops make, by what moves the counter, or None."""
         movers = [op for op in self.movers if op in reached]
         if movers:
             # With several movers it is not known which one runs last.
@@ -154,13 +154,13 @@ class StepGraph:
         )
 
 
-def steps_of(graph: Graph) -> StepGraph | None:
+def steps_of(graph: Graph) -> StepFinder | None:
     """Return the steps of a graph that trains or evaluates; None if it does neither."""
     eval_step = collected.eval_step(graph)
     if eval_step is not None:
-        return StepGraph(graph, eval_step)
+        return StepFinder(graph, eval_step)
     counter = collected.global_step(graph)
     if isinstance(counter, tf.distribute.DistributedValues):  # its copies move together
         counter = counter.distribute_strategy.experimental_local_results(counter)[0]
-    steps = StepGraph(graph, counter)
+    steps = StepFinder(graph, counter)
     return steps if steps.trains else None

@@ -4,6 +4,6 @@ Read `options`, `group`, `callback_run`, `audience` and `training` with its part
 it is: `phases`. What it reads: `step_reader` and `run_arguments`. What it tells:
 `training_epochs` with `epoch_clock` and `epoch_logs`. Who ends it: `training_stop`.
 Then `validation_run` with `validations`, and `evaluation_run`. Refusals: `checks`,
-`rate_checks`, `monitors`. Small things: `batch_times`, `borrowed`, `last_epoch`,
+`monitors`. Small things: `batch_times`, `borrowed`, `last_epoch`,
 `on_steps`, `outside`, `values`, `v1_tensorboard`.
 """

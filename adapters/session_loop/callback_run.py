@@ -103,11 +103,14 @@ class CallbackRun:
         raise NotImplementedError
 
     def before_session_run(self, run_context: RunContext) -> Any:
-        """Return the first `before_run` of a run."""
+        """Act before a run of the session, in the first member's `before_run`.
+
+        Returns its `SessionRunArgs`, or None.
+        """
         raise NotImplementedError
 
     def after_session_run(self, run_context: RunContext) -> None:
-        """Act after the last `after_run` of a run."""
+        """Act after a run of the session, in the last member's `after_run`."""
         raise NotImplementedError
 
     def leave(self, member: object, session: Session) -> None:

@@ -9,8 +9,9 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.guests.guest_record import Guest
-from hookbridge.adapters.live_model import weight_files
+from hookbridge.adapters.live_model import rate_checks, weight_files
 from hookbridge.adapters.live_model.clone import Clone
+from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_loop import monitors
 from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.ground import extras
@@ -138,8 +139,17 @@ def check_training(
     *,
     produced: monitors.Produced,
     clone: Clone | None,
+    rates: Sequence[LearningRate],
 ) -> None:
-    """Refuse a callback that this training graph cannot host."""
+    """Refuse a callback that this training graph cannot host.
+
+    Args:
+      guest: the callback.
+      config: the options of its `as_hooks` call.
+      produced: what the training puts into `logs`.
+      clone: the copy of the graph's Keras model, or None without `model=`.
+      rates: the learning rates of the graph.
+    """
     if config.steps_per_epoch is None and _needs_epochs(guest):
         raise epochs_undefined(guest, config)
     monitors.check_monitor(guest, config, produced)
@@ -156,3 +166,6 @@ def check_training(
             ),
             see="model in a session",
         )
+    reason = rate_checks.why_not_settable(rates) if guest.stock.sets_rate else None
+    if reason is not None:
+        raise refusal(guest, *reason, see="model in a session")

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from hookbridge.adapters.session_graph import eval_log_sources, learning_rate
 from hookbridge.adapters.session_graph.data_pulls import DataPulls, fed_placeholders
-from hookbridge.adapters.session_graph.steps import StepGraph
+from hookbridge.adapters.session_graph.steps import StepFinder
 from hookbridge.adapters.session_loop import values
 from hookbridge.adapters.session_loop.callback_run import CallbackRun
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
@@ -23,7 +23,7 @@ class EvaluationRun(CallbackRun):
     borrows = True
 
     def __init__(
-        self, config: HookOptions, graph: Graph, counter: object, steps: StepGraph
+        self, config: HookOptions, graph: Graph, counter: object, steps: StepFinder
     ) -> None:
         super().__init__(config, graph)
         self._counter = counter

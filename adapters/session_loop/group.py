@@ -29,7 +29,7 @@ class CallbackGroup:
 
     def __init__(self, config: HookOptions) -> None:
         self.config: HookOptions = config
-        self.beside: list[Guest] = []  # the guests of the list, in order
+        self.all_guests: list[Guest] = []  # hooks too, in the order of the list
         self.run: CallbackRun | None = None
         self._skipped: set[str] = set()
         as_validation(config.validation)
@@ -38,7 +38,7 @@ class CallbackGroup:
         """Take a callback into the group; its record may name another to be called."""
         guest, config = v1_tensorboard.with_present_class(guest), self.config
         checks.check_guest(guest, has_model=config.model is not None)
-        written.check_files(guest, [*self.beside, guest])
+        written.check_files(guest, [*self.all_guests, guest])
         if config.steps_per_epoch is None and checks.needs_epochs_only(guest):
             raise checks.epochs_undefined(guest, config)
         self.config = replace(config, callbacks=(*config.callbacks, guest))

@@ -1,6 +1,7 @@
 """Where a training run is between two training steps, or within one.
 
-A table says what each event makes of each phase. `TrainingRun` asks it, and acts.
+A table says what each event makes of each phase. `TrainingRun` asks it, and acts. Which
+epoch it is in, and whether one is open, is not a phase: `EpochClock` knows.
 """
 
 from __future__ import annotations
@@ -8,13 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-# "look": before the next step the run looks where the session is.
-# "follow": the next step follows the last one in the same epoch.
-# "open": a batch has begun; between two runs this means that it failed.
-# "wait": a batch has begun; its gradients were handed over and not applied yet.
+# "unknown": before the next step the run looks where the session is.
+# "in epoch": the next step follows the last one in the same epoch.
+# "in batch": a batch has begun; between two runs this means that it failed.
+# "gradients waiting": a batch has begun; its gradients were handed over, and are not
+# applied yet.
 # "update first", "update next": an update without a step runs, and came when the phase
-# was "look" or "follow".
-Phase = Literal["look", "follow", "open", "wait", "update first", "update next"]
+# was "unknown" or "in epoch".
+Phase = Literal[
+    "unknown",
+    "in epoch",
+    "in batch",
+    "gradients waiting",
+    "update first",
+    "update next",
+]
 
 # "session": a session begins, the first one or that of a recovery.
 # "run": a run of the session begins, whatever it does.
@@ -39,38 +48,33 @@ Event = Literal[
 ]
 
 _ALL: tuple[Phase, ...] = (
-    "look",
-    "follow",
-    "open",
-    "wait",
+    "unknown",
+    "in epoch",
+    "in batch",
+    "gradients waiting",
     "update first",
     "update next",
 )
 _UPDATES: tuple[Phase, ...] = ("update first", "update next")
 
 
-def _row(**after: Phase) -> dict[Phase, Phase]:
-    """Return what an event makes of each phase; without a word of it, the phase stays.
-
-    Args:
-      **after: the next phase by the present one, whose blanks are underscores.
-    """
-    words = {name.replace("_", " "): phase for name, phase in after.items()}
-    return {phase: words.get(phase, phase) for phase in _ALL}
+def _row(changes: Mapping[Phase, Phase]) -> dict[Phase, Phase]:
+    """Return the phase after an event, for each phase; it stays unless it changes."""
+    return {phase: changes.get(phase, phase) for phase in _ALL}
 
 
 # `AFTER[event][phase]` is the phase of a run after an event.
 AFTER: Mapping[Event, Mapping[Phase, Phase]] = {
-    "session": dict.fromkeys(_ALL, "look"),
-    "run": _row(update_first="open", update_next="open"),
-    "found": _row(open="look"),
-    "step": dict.fromkeys(_ALL, "open"),
-    "update": _row(look="update first", follow="update next"),
-    "waiting": _row(open="wait"),
-    "moved": _row(open="look"),
-    "epoch goes on": _row(look="follow"),
-    "updated": _row(update_first="look", update_next="follow"),
-    "end": dict.fromkeys(_ALL, "look"),
+    "session": dict.fromkeys(_ALL, "unknown"),
+    "run": _row({"update first": "in batch", "update next": "in batch"}),
+    "found": _row({"in batch": "unknown"}),
+    "step": dict.fromkeys(_ALL, "in batch"),
+    "update": _row({"unknown": "update first", "in epoch": "update next"}),
+    "waiting": _row({"in batch": "gradients waiting"}),
+    "moved": _row({"in batch": "unknown"}),
+    "epoch goes on": _row({"unknown": "in epoch"}),
+    "updated": _row({"update first": "unknown", "update next": "in epoch"}),
+    "end": dict.fromkeys(_ALL, "unknown"),
 }
 
 
@@ -81,4 +85,4 @@ def is_update(phase: Phase) -> bool:
 
 def has_failed(phase: Phase) -> bool:
     """Whether, between two runs of the session, the last one has raised."""
-    return phase == "open" or is_update(phase)
+    return phase == "in batch" or is_update(phase)

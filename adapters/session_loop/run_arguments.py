@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.adapters.live_model import rate_checks
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.session_graph import learning_rate
-from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_graph.steps import ReachedOps
-from hookbridge.adapters.session_loop import rate_checks
 from hookbridge.adapters.session_loop.step_reader import CountedSteps, StepReader
-from hookbridge.ground.protocols import RunContext, Session
+from hookbridge.ground.protocols import RunContext
 
 
 class RunArguments:
@@ -25,30 +24,17 @@ class RunArguments:
 
     Args:
       reader: what reads the steps.
-      live: the rates that callbacks see.
-      rates: the same rates, in the graph.
+      rates: those that callbacks see.
     """
 
-    def __init__(
-        self, reader: StepReader, live: LiveRates, rates: Sequence[LearningRate]
-    ) -> None:
+    def __init__(self, reader: StepReader, rates: LiveRates) -> None:
         self._reader = reader
-        self._live = live
+        self._rates = rates
         # The one learning rate, if the loop may feed it.
-        self.of_loop: Any = learning_rate.placeholder(rates)
+        self.of_loop: Any = learning_rate.placeholder(rates.in_graph)
         # The rates that were fed, and whether a run has read them.
         self._has_read: dict[str, bool] = {}
         self._counted: CountedSteps | None = None  # None if callbacks want batches
-
-    def join(self, session: Session) -> None:
-        """Feed the rates of a session, in the place of the call that did so before."""
-        self._live.join(session).feed_from(self)
-
-    @property
-    def _feeds(self) -> bool:
-        """Return whether there are rates to feed here."""
-        feeds = self._live.feeds
-        return bool(feeds) and feeds.is_fed_by(self)
 
     def count_only(self) -> None:
         """No callback wants the batches of a step."""
@@ -61,7 +47,7 @@ class RunArguments:
         and their feeds are checked.
         """
         counted = self._counted
-        if counted is not None and counted.has_next(step) and not self._live.feeds:
+        if counted is not None and counted.has_next(step) and not self._rates.fed:
             return counted
         return None
 
@@ -88,20 +74,20 @@ class RunArguments:
         self, arguments: Any, reached: ReachedOps, feed_dict: Mapping[Any, Any] | None
     ) -> Any:
         """Return the arguments of a run that updates variables, with the rates fed."""
-        if not self._feeds:
+        fed = self._rates.fed
+        if not fed or not self._rates.feeds_steps:
             return arguments
-        feeds = self._live.feeds
-        rate_checks.check_feeds(feeds, feed_dict)
-        for tensor in feeds:
+        rate_checks.check_feeds(fed, feed_dict)
+        for tensor in fed:
             had_read = self._has_read.get(tensor.name, False)
             self._has_read[tensor.name] = had_read or tensor.op in reached.ops
-        return arguments._replace(feed_dict=feeds.feed_dict())
+        return arguments._replace(feed_dict=self._rates.feed_dict())
 
     def note_feeds(self, run_context: RunContext) -> None:
         """Note what the loop itself feeds for the one rate in a run."""
         feed_dict = run_context.original_args.feed_dict
-        self._live.note_fed(rate_checks.loop_feed_of(self.of_loop, feed_dict))
+        self._rates.note_fed(rate_checks.loop_feed_of(self.of_loop, feed_dict))
 
     def check_read(self) -> None:
-        """Refuses, at the end of an epoch, a rate that was set and never read."""
+        """Refuse, at the end of an epoch, a rate that was set and never read."""
         rate_checks.check_read(self._has_read)

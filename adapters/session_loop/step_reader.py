@@ -10,7 +10,7 @@ import tensorflow as tf
 from hookbridge.adapters.session_graph.fetches import FetchPlan, StepFetch
 from hookbridge.adapters.session_graph.log_sources import LogSource
 from hookbridge.adapters.session_graph.step_counter import StepCounter
-from hookbridge.adapters.session_graph.steps import ReachedOps, StepGraph
+from hookbridge.adapters.session_graph.steps import ReachedOps, StepFinder
 from hookbridge.ground.protocols import RunContext
 
 
@@ -43,7 +43,7 @@ class StepReader:
     """Reads the training steps of one run, and the updates between them."""
 
     def __init__(
-        self, counter: Any, sources: Sequence[LogSource], steps: StepGraph
+        self, counter: Any, sources: Sequence[LogSource], steps: StepFinder
     ) -> None:
         self.kind_of = steps.kind_of  # what a run of certain fetches is
         self.counter: StepCounter = StepCounter(counter, steps)

@@ -13,8 +13,8 @@ from hookbridge.adapters.session_graph import (
     log_sources,
     session_variables,
 )
-from hookbridge.adapters.session_graph.steps import ReachedOps, StepGraph
-from hookbridge.adapters.session_loop import checks, monitors, rate_checks
+from hookbridge.adapters.session_graph.steps import ReachedOps, StepFinder
+from hookbridge.adapters.session_loop import checks, monitors
 from hookbridge.adapters.session_loop.callback_run import CallbackRun
 from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.adapters.session_loop.outside import OutsideVariables
@@ -45,7 +45,7 @@ class TrainingRun(CallbackRun):
     """
 
     def __init__(
-        self, config: HookOptions, graph: Graph, counter: object, steps: StepGraph
+        self, config: HookOptions, graph: Graph, counter: object, steps: StepFinder
     ) -> None:
         super().__init__(config, graph)
         sources = log_sources.find_sources(
@@ -73,9 +73,9 @@ class TrainingRun(CallbackRun):
             self._state.without_effect,
             monitors.ValueCheck(config, self.metrics),
         )
-        self._arguments = RunArguments(self._reader, live_rates, rates)
+        self._arguments = RunArguments(self._reader, live_rates)
         self._stop = TrainingStop(self.model)
-        self._phase: Phase = "look"
+        self._phase: Phase = "unknown"
         self._batch = 0  # number of the open batch
         self._is_step = False  # whether the run that is made now is a step
         self._waiting_runs = 0  # runs that did not move the global step
@@ -88,13 +88,12 @@ class TrainingRun(CallbackRun):
                 self.metrics, bool(self._validation), self._validation.metric_names
             ),
             clone=self.model.live_link.clone,
+            rates=self.model.live_link.rates.in_graph,
         )
-        rates = [live.rate for live in self.model.live_link.rates.each]
-        rate_checks.check_settable(guest, rates)
 
     def enter(self, member: object, session: Session, coord: Coordinator) -> None:
         if member is self.members[0]:
-            self._arguments.join(session)
+            self.model.live_link.rates.join(session)
         super().enter(member, session, coord)
 
     @property
@@ -123,13 +122,13 @@ class TrainingRun(CallbackRun):
         calls = self.audience.calls
         if not (calls["on_train_batch_begin"] or calls["on_train_batch_end"]):
             self._arguments.count_only()
-        chosen = self._state.choose(self.session, self.step)
+        restart_step = self._state.find_restart_step(self.session, self.step)
         self.deliver("on_train_begin", {})
         link = self.model.live_link
         self._epochs.outside = OutsideVariables(
             self.audience.callbacks, link.weights.trainable, link.owns
         )
-        self._move_to_restored_step(chosen if chosen != self.step else None)
+        self._move_to_restored_step(restart_step if restart_step != self.step else None)
         # A stop in `on_train_begin` ends the run after its first step, as in `fit`.
         early = self.model.stop_training
         self._state.begin()
@@ -172,50 +171,50 @@ class TrainingRun(CallbackRun):
         self.push_assigned()
         self._phase = AFTER["run"][self._phase]
         kind = self._reader.kind_of(run_context.original_args.fetches)
-        step = kind.step
-        self._is_step = step is not None
-        if step is None:
+        reached = kind.step
+        self._is_step = reached is not None
+        if reached is None:
             if kind.update is None:
                 return None
             return self._before_update(kind.update, run_context)
-        if self._phase == "follow":
-            repeated = self._arguments.repeated(step)
+        if self._phase == "in epoch":
+            repeated = self._arguments.repeated(reached)
             if repeated is not None:
                 self._phase = AFTER["step"][self._phase]
                 return repeated.arguments
-        return self._begin_step(step, run_context)
+        return self._begin_step(reached, run_context)
 
-    def _begin_step(self, step: ReachedOps, run_context: RunContext) -> Any:
+    def _begin_step(self, reached: ReachedOps, run_context: RunContext) -> Any:
         """Open the batch of a step; return what it fetches and feeds."""
         if self._arguments.of_loop is not None:
             self._arguments.note_feeds(run_context)
         clock = self._epochs.clock
-        if self._phase != "follow" or self._reader.counter.stale:
+        if self._phase != "in epoch" or self._reader.counter.stale:
             self._look(run_context)
             if not clock.is_open:
                 self._is_step = False  # a step after the last epoch has no events
-                return self._arguments.without_events(step, run_context)
-        is_new = self._phase != "wait"
+                return self._arguments.without_events(reached, run_context)
+        is_new = self._phase != "gradients waiting"
         if is_new:
             self._batch = max(self.step - clock.start, 0)
         self._phase = AFTER["step"][self._phase]
         if is_new and "on_train_batch_begin" in self.audience.heard:
             self.deliver("on_train_batch_begin", self._batch, {})
-        return self._arguments.of_step(step, run_context.original_args.feed_dict)
+        return self._arguments.of_step(reached, run_context.original_args.feed_dict)
 
-    def _before_update(self, update: ReachedOps, run_context: RunContext) -> Any:
+    def _before_update(self, reached: ReachedOps, run_context: RunContext) -> Any:
         """Let the epoch of a run begin that updates variables and moves no step."""
-        if self._phase == "wait":
-            return self._arguments.without_events(update, run_context)
-        if self._phase != "follow" or self._reader.counter.stale:
+        if self._phase == "gradients waiting":
+            return self._arguments.without_events(reached, run_context)
+        if self._phase != "in epoch" or self._reader.counter.stale:
             self._look(run_context)
         self._phase = AFTER["update"][self._phase]
-        return self._arguments.of_update(update, run_context.original_args.feed_dict)
+        return self._arguments.of_update(reached, run_context.original_args.feed_dict)
 
     def _look(self, run_context: RunContext) -> None:
         """Find out where the session is, and which epoch the next step is in."""
         self.session = run_context.session
-        failed, waits = has_failed(self._phase), self._phase == "wait"
+        failed, waits = has_failed(self._phase), self._phase == "gradients waiting"
         clock = self._epochs.clock
         if self._reader.counter.stale or failed:
             self._read_step()

@@ -148,7 +148,7 @@ class UserValidation:
     def _result(self, session: Session, report: ValidationReport) -> Any:
         """Return what the user's function returns.
 
-        Names it where it has fed too little.
+        The error names the function if it has fed too little.
         """
         try:
             return self._run(session, report)

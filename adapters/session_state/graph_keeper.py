@@ -1,4 +1,4 @@
-"""The moments of a keeper of callbacks' state in the sessions of a graph."""
+"""Saves and restores the state of callbacks whenever a saver of their graph saves."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from absl import logging
 
 from hookbridge.adapters.session_graph import session_variables
-from hookbridge.adapters.session_state.saves import Saves, WorkerCheckpoints
+from hookbridge.adapters.session_state.savers import FollowedSavers, WorkerCheckpoints
 from hookbridge.adapters.state import rewriting
 from hookbridge.adapters.state.backups import Backup, newest
 from hookbridge.adapters.state.keeper import StateKeeper
@@ -21,10 +21,10 @@ from hookbridge.ground.protocols import Graph, Session
 from hookbridge.ground.tf_config import ClusterConfig, task_of
 
 
-class KeptState(Protocol):
-    """What is asked of a training run; `run_state.RunState` is one."""
+class RunWithState(Protocol):
+    """What is asked of a training run and its state: a `run_state.RunState`."""
 
-    run: Any  # a `TrainingRun`
+    training: Any  # the `TrainingRun`
     part: Part
     backups: list[Backup]
     is_ready: bool  # whether its callbacks go on in the present session
@@ -39,7 +39,7 @@ class GraphKeeper(SaveKeeper):
     """
 
     def __init__(self, graph: Graph, checkpoint_dir: str | None) -> None:
-        self._saves = Saves(graph, self.before_save, self.after_save)
+        self._savers = FollowedSavers(graph, self.before_save, self.after_save)
         self._worker: WorkerCheckpoints | None = None
         self._is_kept, task = True, ""
         if task_of() == "worker":
@@ -47,12 +47,12 @@ class GraphKeeper(SaveKeeper):
             self._is_kept = checkpoint_dir is not None
             if checkpoint_dir is not None:
                 self._worker = WorkerCheckpoints(checkpoint_dir)
-        self._keeper = StateKeeper(self._now, task)
-        self._files = self._keeper.files
+        self._state_keeper = StateKeeper(self._now, task)
+        self._files = self._state_keeper.files
         if not task and checkpoint_dir is not None:
             rewriting.undo(checkpoint_dir)
             self._files.remove_unfinished(checkpoint_dir)
-        self._states: list[KeptState] = []
+        self._runs: list[RunWithState] = []
         # The session that callbacks know (a recovery makes another one), and what was
         # found beside the checkpoint that it was restored from.
         self._session: Any = None
@@ -65,18 +65,20 @@ class GraphKeeper(SaveKeeper):
     @property
     def is_closed(self) -> bool:
         """Return whether its session was closed after a clean end."""
-        return self._saves.is_closed
+        return self._savers.is_closed
 
-    def join(self, state: KeptState) -> None:
+    def join(self, run: RunWithState) -> None:
         """Add callbacks, before their session is created."""
         if self._session is not None:
             # The runs so far belong to an earlier session.
             self._session, self._pending = None, []
-            self._keeper.forget()
-            self._states.clear()
-        self._states.append(state)
+            self._state_keeper.forget()
+            self._runs.clear()
+        self._runs.append(run)
 
-    def choose(self, session: Session, step: int, backups: Sequence[Backup]) -> int:
+    def find_restart_step(
+        self, session: Session, step: int, backups: Sequence[Backup]
+    ) -> int:
         """Return where training goes on; `on_train_begin` may restore a backup later.
 
         Args:
@@ -89,7 +91,7 @@ class GraphKeeper(SaveKeeper):
         """
         if self._worker is not None:
             return step
-        checkpoint = self._saves.restored_from(session)
+        checkpoint = self._savers.restored_from(session)
         self._backup, step = newest(checkpoint, step, backups, self._files)
         return step
 
@@ -99,15 +101,15 @@ class GraphKeeper(SaveKeeper):
             # A worker that made a new session goes on as it is.
             goes_on = self._session is not None and self._worker is not None
             self._session = session
-            self._keeper.seal(session)
+            self._state_keeper.seal(session)
             for checkpoint in self._pending:
                 if checkpoint.session is not session:
                     checkpoint.seal()
-            for state in self._states:
-                state.is_ready = False
+            for run in self._runs:
+                run.is_ready = False
             # Those of a session that was never created are there a second time.
-            states = {tuple(map(id, s.part.callbacks)): s for s in self._states}
-            self._set_states(list(states.values()))
+            runs = {tuple(map(id, run.part.callbacks)): run for run in self._runs}
+            self._set_runs(list(runs.values()))
             reads = self._is_kept and (went_back or not goes_on)
             self._found = self._read() if reads else None
         return self._found
@@ -115,8 +117,8 @@ class GraphKeeper(SaveKeeper):
     def _read(self) -> Saved | None:
         """Read the state to go on with: a backup's, a worker's or a checkpoint's."""
         worker = self._worker
-        self._saves.stop_collecting()
-        if not self._saves.has_savers and worker is None:
+        self._savers.stop_collecting()
+        if not self._savers.has_savers and worker is None:
             # A Scaffold adds a saver to the collection only if it makes the saver.
             logging.warning(
                 "hookbridge: the saver of this session's Scaffold is not in the "
@@ -125,7 +127,7 @@ class GraphKeeper(SaveKeeper):
                 "`tf.compat.v1.add_to_collection(tf.compat.v1.GraphKeys.SAVERS, "
                 "saver)`."
             )
-        restored = self._saves.restored_from(self._session)
+        restored = self._savers.restored_from(self._session)
         prefix = restored if worker is None else worker.newest()
         backup, self._backup = self._backup, None
         if backup is not None:
@@ -136,30 +138,30 @@ class GraphKeeper(SaveKeeper):
         of_chief = worker is not None and not self._files.exists(prefix)
         return self._files.read(prefix, "" if of_chief else None)
 
-    def _set_states(self, states: list[KeptState]) -> None:
-        self._states = states
-        self._files.parts = [state.part for state in self._states]
+    def _set_runs(self, runs: list[RunWithState]) -> None:
+        self._runs = runs
+        self._files.parts = [run.part for run in self._runs]
 
-    def ready(self, state: KeptState) -> None:
+    def ready(self, run: RunWithState) -> None:
         """Note that a run goes on; once all do, what was saved gets its state."""
-        state.is_ready = True
-        if all(state.is_ready for state in self._states):
-            self._saves.know(self._session)
+        run.is_ready = True
+        if all(run.is_ready for run in self._runs):
+            self._savers.know(self._session)
             late, self._pending = self._pending, []
             # A state of the middle of its step lacks what a new run has delivered: the
             # end of the epoch, and what callbacks have set there.
             lacks = self._found is not None and self._found.is_in_step
             has_state = self._files.exists
-            self._settle([e for e in late if lacks or not has_state(e.prefix)])
+            self._write_late([e for e in late if lacks or not has_state(e.prefix)])
 
     def _now(self) -> tuple[int, bool]:
         """Return the step, and whether a run has not had all its events yet."""
-        step = max(int(state.run.step) for state in self._states)
-        return step, any(state.run.in_step for state in self._states)
+        step = max(int(run.training.step) for run in self._runs)
+        return step, any(run.training.in_step for run in self._runs)
 
     def _must_wait(self, session: Session) -> bool:
         return session is not self._session or any(
-            state.run.in_step or not state.is_ready for state in self._states
+            run.training.in_step or not run.is_ready for run in self._runs
         )
 
     def save_session(self, save: Save) -> None:
@@ -168,7 +170,7 @@ class GraphKeeper(SaveKeeper):
             save.write()
             save.order.release()
         else:
-            self._saves.save(save.session, save.prefix, save.write, save.order)
+            self._savers.save(save.session, save.prefix, save.write, save.order)
 
     def before_save(self, session: Session, prefix: str, order: WriteOrder) -> None:
         """Note that a saver of the graph is about to write a checkpoint.
@@ -178,13 +180,13 @@ class GraphKeeper(SaveKeeper):
           prefix: the path of the checkpoint.
           order: see `Checkpoint`.
         """
-        is_known = session is self._session and all(s.is_ready for s in self._states)
+        is_known = session is self._session and all(run.is_ready for run in self._runs)
         if self._is_kept and self._worker is None and is_known:
-            self._keeper.before_save(prefix, order)
+            self._state_keeper.before_save(prefix, order)
             step, _ = self._now()
-            for state in self._states:
-                if state.is_over:
-                    note_ended(state.part.callbacks, prefix, step)
+            for run in self._runs:
+                if run.is_over:
+                    note_ended(run.part.callbacks, prefix, step)
 
     def after_save(
         self,
@@ -209,38 +211,40 @@ class GraphKeeper(SaveKeeper):
         if self._must_wait(session):
             self._pending.append(checkpoint)
         else:
-            self._keeper.note(checkpoint)
+            self._state_keeper.note(checkpoint)
             checkpoint.finish()
 
-    def _settle(self, checkpoints: list[Checkpoint]) -> None:
+    def _write_late(self, checkpoints: list[Checkpoint]) -> None:
         """Write checkpoints with what callbacks have set, then the state of each."""
         if checkpoints:
-            self._keeper.note(*checkpoints)
-            self._keeper.settle()
+            self._state_keeper.note(*checkpoints)
+            self._state_keeper.settle()
 
     def step_is_over(self) -> None:
         """All callbacks of a run had their events of a step."""
         if self._worker is not None and (prefix := self._worker.new()) is not None:
             self._pending.append(Checkpoint(prefix))
         if self._pending:
-            self._set_states([state for state in self._states if state.is_ready])
+            self._set_runs([run for run in self._runs if run.is_ready])
             if not self._must_wait(self._session):
                 late, self._pending = self._pending, []
-                self._settle(late)
+                self._write_late(late)
             else:
                 # An error may end the step before the other runs have its events.
-                self._keeper.write_state(*self._pending)
-        if self._worker is None and not self._must_wait(self._session):
-            for state in self._states:
-                self._keeper.save_backups(b for b in state.backups if b.is_new())
+                self._state_keeper.write_state(*self._pending)
+        if self._worker is not None:
+            return
+        for run in self._runs:
+            if run.backups and not self._must_wait(self._session):
+                self._state_keeper.save_backups(b for b in run.backups if b.is_new())
 
     def resave_after_evaluation(self) -> None:
         """Callbacks had events beside the steps: the last checkpoint gets them too."""
-        checkpoints = self._keeper.of_step()
+        checkpoints = self._state_keeper.of_step()
         if checkpoints and not self._must_wait(self._session):
-            for state in self._states:
-                state.part.add_later_events()
-            self._keeper.write_state(*checkpoints)
+            for run in self._runs:
+                run.part.add_later_events()
+            self._state_keeper.write_state(*checkpoints)
 
     def note_external_steps(self, before: int, step: int) -> None:
         """Note that other workers have moved the step since this process's last one.
@@ -249,22 +253,22 @@ class GraphKeeper(SaveKeeper):
           before: the step after this process's last one.
           step: where it is now.
         """
-        self._keeper.move_step(before, step)
+        self._state_keeper.move_step(before, step)
 
-    def end(self, state: KeptState) -> None:
+    def end(self, run: RunWithState) -> None:
         """After `on_train_end` of a run: saves what had to wait.
 
         A `CheckpointSaverHook` after the callbacks saves in its own `end`, with the
         state that the callbacks have then: savers are followed until the session
         closes.
         """
-        state.is_over = True
-        state.part.note_end()
+        run.is_over = True
+        run.part.note_end()
         if not self._pending or not self._must_wait(self._session):
-            late, self._pending = self._pending + self._keeper.of_step(), []
-            self._settle(late)
-        if self._keeper.checkpoints:
+            late, self._pending = self._pending + self._state_keeper.of_step(), []
+            self._write_late(late)
+        if self._state_keeper.checkpoints:
             step, _ = self._now()
-            prefix = self._keeper.checkpoints[-1].prefix
-            note_ended(state.part.callbacks, prefix, step)
-        self._saves.leave_at_close(self._session)
+            prefix = self._state_keeper.checkpoints[-1].prefix
+            note_ended(run.part.callbacks, prefix, step)
+        self._savers.leave_at_close(self._session)

@@ -28,11 +28,11 @@ class RunState:
         self,
         graph: Graph,
         checkpoint_dir: str | None,
-        run: Any,
+        training: Any,
         callbacks: Sequence[Any],
     ) -> None:
-        self.run = run
-        self.part: Part = Part(callbacks, run.loop_state)
+        self.training = training
+        self.part: Part = Part(callbacks, training.loop_state)
         self.backups: list[Backup] = []
         self.is_ready = False
         self.is_over = False
@@ -43,11 +43,11 @@ class RunState:
         self.keeper = keeper
         keeper.join(self)
 
-    def choose(self, session: Session, step: int) -> int:
-        """See `GraphKeeper.choose`; all callbacks have joined the run by now."""
+    def find_restart_step(self, session: Session, step: int) -> int:
+        """See `GraphKeeper`; all callbacks have joined the run by now."""
         self.part.identify()
         self.backups = backups_of(self.part.callbacks)
-        return self.keeper.choose(session, step, self.backups)
+        return self.keeper.find_restart_step(session, step, self.backups)
 
     @contextlib.contextmanager
     def ending(self, ending: Ending) -> Iterator[None]:
@@ -55,7 +55,7 @@ class RunState:
         with contextlib.ExitStack() as stack:
             if ending.is_early:
                 self.part.freeze()
-                stack.enter_context(session_variables.held_back(self.run.session))
+                stack.enter_context(session_variables.held_back(self.training.session))
             yield
         self.keeper.end(self)
 
@@ -63,7 +63,7 @@ class RunState:
     def without_effect(self) -> Iterator[None]:
         """Around an event that an earlier run has delivered: it sets nothing."""
         go_back = self.part.snapshot()
-        with session_variables.undone(self.run.session):
+        with session_variables.undone(self.training.session):
             yield
         go_back()
 
@@ -82,7 +82,7 @@ class RunState:
             return None
         self.part.restore(saved)
         loops = saved.loops or [parse(None, saved.step)]
-        loop = most_alike(loops, self.run.loop_state().steps_per_epoch, keys)
+        loop = most_alike(loops, self.training.loop_state().steps_per_epoch, keys)
         return None if loop is None else loop._replace(is_in_step=saved.is_in_step)
 
 

@@ -55,9 +55,9 @@ class Backup:
         return self._seen is not None and self._seen != before
 
     def step_in(self, files: StateFiles) -> int | None:
-        """Return the step of its state.
+        """Return the step of its state, or None.
 
-        None if it has none, or one of an earlier backup.
+        The state of an earlier backup does not count.
         """
         file, path = self._last_file(), files.path_of(self.prefix)
         if file is None or not tf.io.gfile.exists(path):

@@ -85,10 +85,7 @@ def _values(callback: Callback) -> dict[str, Any]:
 
 
 def _comparable(name: str, value: object, *, is_given: bool) -> Any:
-    """Return an argument of a callback as a later run can compare it.
-
-    None if it cannot.
-    """
+    """Return an argument of a callback as a later run can compare it, or None."""
     if isinstance(value, (bool, int, float, np.number)):
         return _comparable_number(value)
     if callable(value) and hasattr(value, "__name__"):
@@ -103,10 +100,7 @@ def _comparable(name: str, value: object, *, is_given: bool) -> Any:
 
 
 def _comparable_number(value: object) -> Any:
-    """Return a number as a later run can compare it.
-
-    None for NaN and complex numbers.
-    """
+    """Return a number as a later run can compare it; None for NaN or a complex one."""
     number = value.item() if isinstance(value, np.number) else value
     return number if isinstance(number, (int, float)) and number == number else None
 

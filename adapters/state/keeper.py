@@ -36,7 +36,7 @@ class StateKeeper:
 
     def before_save(self, prefix: str, order: WriteOrder) -> None:
         """Write the state beside a checkpoint that is about to be written."""
-        order.state(self._writer(prefix))
+        order.write_state(self._writer(prefix))
 
     def note(self, *checkpoints: Checkpoint) -> None:
         """Note checkpoints that were written; those of earlier steps are final."""

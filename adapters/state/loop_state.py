@@ -34,7 +34,8 @@ class LoopState(NamedTuple):
     # An epoch and the global step at which it began: epochs are counted from there.
     origin: tuple[int, int]
     steps_per_epoch: int | None = None  # by which a session counts epochs
-    number: int | None = None  # the number of the epoch, which `fit` knows
+    # The epoch's number, set by `fit` alone, where it equals `origin[0]`.
+    number: int | None = None
     # Whether a step of the open epoch has been made whose events are not all delivered.
     # It is said once for all that is saved, and not in `document`.
     is_in_step: bool = False

@@ -37,7 +37,7 @@ class Checkpoint:
     Args:
       prefix: its path without suffix.
       session: the one that it was saved in; None if that is in another process.
-      mark: returns what is equal as long as callbacks set no variable.
+      mark: returns a value that changes whenever a callback sets a variable.
       write: writes the checkpoint with the present values.
       order: in which order checkpoint and state are written; by default at once.
     """
@@ -65,7 +65,7 @@ class Checkpoint:
 
     def write_state(self, write: Callable[[], None]) -> None:
         """Call `write`, which writes the state beside it, when it is its turn."""
-        self._order.state(write)
+        self._order.write_state(write)
 
     def rewrite_if_changed(self) -> None:
         """Write it once more if callbacks have set variables since.

@@ -22,7 +22,7 @@ class WriteOrder(Protocol):
     def is_held(self) -> bool:
         """Return whether nothing of the checkpoint is on the disk yet."""
 
-    def state(self, write: Write) -> None:
+    def write_state(self, write: Write) -> None:
         """Write the state, which is on the disk before the checkpoint is."""
 
     def then(self, write: Write) -> None:
@@ -40,8 +40,8 @@ class AtOnce:
     def __init__(self, prefix: str) -> None:
         self._folder = _folder_of(prefix)
 
-    def state(self, write: Write) -> None:
-        """See `WriteOrder.state`."""
+    def write_state(self, write: Write) -> None:
+        """See `WriteOrder.write_state`."""
         self.then(write)
 
     def then(self, write: Write) -> None:
@@ -79,8 +79,8 @@ class InThread:
         else:
             self.then(write)
 
-    def state(self, write: Write) -> None:
-        """See `WriteOrder.state`."""
+    def write_state(self, write: Write) -> None:
+        """See `WriteOrder.write_state`."""
         if self.is_held:
             self._state = write
         else:

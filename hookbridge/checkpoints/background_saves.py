@@ -14,7 +14,7 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.adapters.session_graph import saved
-from hookbridge.adapters.session_state.saves import Saves, let_others_wait
+from hookbridge.adapters.session_state.savers import FollowedSavers, let_others_wait
 from hookbridge.adapters.state.save_keepers import Save, SaveKeeper, keepers_of
 from hookbridge.adapters.state.write_order import InThread, wait_for_writes
 from hookbridge.checkpoints.value_copies import ValueCopies
@@ -266,9 +266,9 @@ def _follow_savers(session: Session) -> None:
     def note(*_: Any) -> None:
         """Nobody keeps a state beside these checkpoints."""
 
-    saves = Saves(session.graph, note, note)
-    saves.stop_collecting()
-    saves.leave_at_close(session)
+    savers = FollowedSavers(session.graph, note, note)
+    savers.stop_collecting()
+    savers.leave_at_close(session)
 
 
 def _values(session: Session, saver: Saver) -> dict[saved.SavedArray, Any]:

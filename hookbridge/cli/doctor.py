@@ -6,7 +6,7 @@ from hookbridge import errors
 from hookbridge.cli.migrate_scan import FORMATS
 from hookbridge.cli.parser import HIDDEN, Parser, Values
 from hookbridge.cli.streams import escape_unknown
-from hookbridge.old_programs.names.target import NEWEST
+from hookbridge.tf1_names.target import NEWEST
 
 SUMMARY = "Say whether an old program runs, and which places need manual work."
 USAGE = "[--flag=value ...] PATH...   or   ... -m MODULE"

@@ -12,8 +12,8 @@ from hookbridge import errors, old_programs
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.cli.streams import escape_unknown
 from hookbridge.ground.counted import counted
-from hookbridge.old_programs.names.target import NEWEST, said
 from hookbridge.old_programs.reading.modules import Unread
+from hookbridge.tf1_names.target import NEWEST, said
 
 if TYPE_CHECKING:
     from hookbridge.old_programs.rewriting.file_rewrites import FileRewrite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.cli.streams import escape_unknown
-from hookbridge.old_programs.names.target import NEWEST
+from hookbridge.tf1_names.target import NEWEST
 
 SUMMARY = "Find what TF1 code needs on a newer TensorFlow, without changing it."
 USAGE = "[--flag=value ...] PATH..."

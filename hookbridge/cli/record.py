@@ -42,14 +42,14 @@ def define_flags(parser: Parser) -> None:
 
 def run(values: Values) -> Callable[[], int]:
     """Prepare the program; what is returned runs it in this process."""
-    from hookbridge.reference.recording_writer import new_folder
+    from hookbridge.reference.recording_writer import new_folder, records_here
 
     if values.to is None:
         raise errors.InvalidArgumentError(
             "Received no --to; expected a folder for the recording, such as "
             "--to=reference."
         )
-    if task_of() in ("local", "chief"):
+    if records_here():
         new_folder(values.to)
     names = ("steps", "weights_every", "gradients", "max_megabytes", "then_stop")
     options = {name: getattr(values, name) for name in names}
@@ -64,18 +64,15 @@ def run(values: Values) -> Callable[[], int]:
 
 
 def _check_recorded(folder: Path) -> int:
-    """Return the exit code of what was recorded.
-
-    Says what it is, or that it is nothing.
-    """
+    """Print what was recorded; return the exit code."""
     from hookbridge.reference.recording_files import STEPS_FILE, Recording
+    from hookbridge.reference.recording_writer import records_here
     from hookbridge.reference.replay import described_recording
 
-    task = task_of()  # a program may make its cluster itself
-    if task not in ("local", "chief"):
+    if not records_here():  # a program may make its cluster itself
         print(
-            f"hookbridge record: this process has the task {task!r} in a cluster and "
-            "records nothing; the chief records its own steps.",
+            f"hookbridge record: this process has the task {task_of()!r} in a cluster "
+            "and records nothing; the chief records its own steps.",
             file=sys.stderr,
         )
         return exit_codes.DONE

@@ -10,7 +10,7 @@ docs/what-comes-back.md lists the counterparts. A name without one raises: under
 `hookbridge run` when it is used, here when it is read.
 
 Reading order: `namespace` (the modules that a program sees; the source of each name is
-in `hookbridge/old_programs/names/contrib_names.py`), `gone` (the names without one),
+in `hookbridge/tf1_names/contrib_names.py`), `gone` (the names without one),
 `private_modules`, `keras_package` and `old_backend` (Keras as it was until 2.3), and
 `mended_slim`. The room `areas` has what needs new code.
 """
@@ -26,7 +26,7 @@ def __getattr__(name: str) -> Any:
         # Python asks for a file of this room before it imports it.
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     from hookbridge.contrib import mended_slim, namespace
-    from hookbridge.old_programs.names import contrib_names
+    from hookbridge.tf1_names import contrib_names
 
     if any(source.root == "tf_slim" for source in contrib_names.AREAS.get(name, ())):
         mended_slim.mend()
@@ -34,6 +34,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from hookbridge.old_programs.names import contrib_names
+    from hookbridge.tf1_names import contrib_names
 
     return sorted({*contrib_names.listed(""), *globals()})

@@ -7,9 +7,9 @@ import sys
 from typing import Any, NoReturn
 
 from hookbridge import errors
-from hookbridge.old_programs.names.outcome import hint
-from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.target import NEWEST, Target, had_in_tf1
+from hookbridge.tf1_names.outcome import hint
+from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.target import NEWEST, Target, had_in_tf1
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from hookbridge.contrib.private_modules import KERAS, View, importable, keras2_package
 from hookbridge.ground.compat import LAST_WITH_KERAS2, tf_version
-from hookbridge.old_programs.names import old_keras
+from hookbridge.tf1_names import old_keras
 
 # What a program of TensorFlow 1 reads as the version: that of the API which it finds.
 VERSION = "2.2.4"

@@ -11,10 +11,10 @@ from hookbridge import errors
 from hookbridge.contrib.gone import Gone
 from hookbridge.estimator import revive
 from hookbridge.ground import compat, extras
-from hookbridge.old_programs.names import contrib_names
-from hookbridge.old_programs.names.contrib_names import Source
-from hookbridge.old_programs.names.outcome import hint
-from hookbridge.old_programs.names.target import had_in_tf1
+from hookbridge.tf1_names import contrib_names
+from hookbridge.tf1_names.contrib_names import Source
+from hookbridge.tf1_names.outcome import hint
+from hookbridge.tf1_names.target import had_in_tf1
 
 _MISSING: Any = object()
 # The part of a path between an area and its files: `contrib.layers.python.layers.x`.
@@ -140,7 +140,7 @@ def _in_files(area: str, path: str, last: str, name: str) -> Any:
 def resolve(source: Source) -> Any:
     """Return the object of a source.
 
-    See `hookbridge.old_programs.names.contrib_names`.
+    See `hookbridge.tf1_names.contrib_names`.
     """
     root, parts = source.root, source.name.split(".") if source.name else []
     value: Any

@@ -17,7 +17,7 @@ from typing import Any
 from hookbridge.estimator import revive, stand_ins
 from hookbridge.ground.compat import LAST_WITH_KERAS2, tf_version
 from hookbridge.ground.patching import assign
-from hookbridge.old_programs.names.private_names import (
+from hookbridge.tf1_names.private_names import (
     LAYERS,
     MOVED,
     OTHERS,

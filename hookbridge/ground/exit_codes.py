@@ -3,6 +3,13 @@
 0 is done. Below 128 the same end would come again. From 128 on a new start goes on from
 the last checkpoint; 143 has saved all. This is what the policy `ExitCode` of a TFJob
 reads. All processes of a job end with one code: that of the stop that ended the job.
+
+A process that is ending already gets another code by a standard error whose `flush`
+ends the process. Python has no plainer step for that. An exception in a function of
+`atexit` does not change the code. `os._exit` in such a function leaves out those that
+were registered before it. After all of them, Python flushes `sys.stdout` and then
+`sys.stderr`. Next it takes modules apart: a thread that comes back from TensorFlow may
+then abort the process, with a code that nobody chose.
 """
 
 from __future__ import annotations
@@ -110,7 +117,12 @@ class _Hook:
 
 
 class _EndsTheProcess:
-    """Standard error, which Python flushes as the last thing of all."""
+    """Standard error, whose last flush ends the process; the file's docstring says why.
+
+    Args:
+      stderr: the standard error that it takes the place of; all else is passed on.
+      code: the exit code.
+    """
 
     closed = False
 

@@ -8,9 +8,10 @@
 
     text = hb.old_programs.rewrite(source).source
 
-Reading order, each room on the ones before it: `names` (what becomes of a name of
-TensorFlow 1), `reading` (what the source of a program says), `scanning` (what it needs,
-and where); then `rewriting` (changes code) and `run` (runs programs as they are).
+Reading order, each room on the ones before it: `reading` (what the source of a program
+says), `scanning` (what it needs, and where); then `rewriting` (changes code) and `run`
+(runs programs as they are). What becomes of a name of TensorFlow 1 is in
+`hookbridge/tf1_names/`.
 """
 
 from __future__ import annotations

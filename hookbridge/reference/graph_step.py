@@ -18,7 +18,7 @@ from hookbridge.adapters.session_graph import (
     log_sources,
     session_variables,
 )
-from hookbridge.adapters.session_graph.steps import StepGraph
+from hookbridge.adapters.session_graph.steps import StepFinder
 from hookbridge.ground import collected
 from hookbridge.ground.protocols import Graph, Operation, RunContext, Tensor
 from hookbridge.reference import graph_gradients, graph_states
@@ -47,7 +47,7 @@ class GraphStep:
         self._graph = graph
         self._loss = log_sources.known_loss(graph)
         self._names = estimator_stack.input_names()
-        self._steps: StepGraph | None = None
+        self._steps: StepFinder | None = None
         self._fetches: dict[Any, dict[str, Any]] = {}
         self._kept: list[Any] = []
         self._ops: frozenset[Any] = frozenset()  # those of all steps up to now
@@ -90,7 +90,7 @@ class GraphStep:
         """
         if self._steps is None:
             counter = collected.global_step(self._graph)
-            self._steps = StepGraph(self._graph, counter)
+            self._steps = StepFinder(self._graph, counter)
         original = run_context.original_args.fetches
         step = self._steps.step_of(original)
         if step is None:

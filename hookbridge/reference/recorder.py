@@ -25,7 +25,7 @@ from hookbridge.ground.protocols import RunContext, RunValues, Session
 from hookbridge.reference.array_norms import whole_gradient
 from hookbridge.reference.fit_step import FitStep, is_of_fit
 from hookbridge.reference.graph_step import GraphStep
-from hookbridge.reference.recording_writer import Writer, new_folder
+from hookbridge.reference.recording_writer import Writer, new_folder, records_here
 
 v1 = tf.compat.v1
 
@@ -122,7 +122,7 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     def begin(self) -> None:
         """Find out in which loop it is."""
         graph = v1.get_default_graph()
-        if not roles.runs_here("chief"):
+        if not records_here():
             return
         new_folder(self._directory)
         self._writer, self._is_closed = None, False

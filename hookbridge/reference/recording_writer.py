@@ -13,6 +13,7 @@ import numpy as np
 
 from hookbridge import errors
 from hookbridge.ground.arguments import writable
+from hookbridge.ground.tf_config import task_of
 from hookbridge.ground.whole_files import replacing
 from hookbridge.reference.array_norms import norm, norm_of_change, plain
 from hookbridge.reference.recording_files import (
@@ -157,6 +158,11 @@ class Writer:
             Path(f"{target}.part").write_text(
                 json.dumps(_for_json(self._facts), indent=1) + "\n", encoding="utf-8"
             )
+
+
+def records_here() -> bool:
+    """Return whether this process records: the chief of a cluster, or the only one."""
+    return task_of() in ("local", "chief")
 
 
 def new_folder(directory: Any) -> str:

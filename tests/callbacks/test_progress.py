@@ -115,11 +115,14 @@ def test_a_file_gets_few_lines_and_the_last_one() -> None:
 
 
 def test_each_loop_has_its_first_and_its_last_line(keras: Any) -> None:
-    """In between, 10 s must pass; a loop that ends with an error has no last line."""
+    """In between, 10 s must pass, and here none does.
+
+    A loop that ends with an error has no last line.
+    """
     model = loops.fresh_model(keras)
     data = {"batch_size": loops.BATCH, "verbose": 0}
     stream = io.StringIO()
-    guests = hb.as_callbacks([Progress(stream=stream)])
+    guests = hb.as_callbacks([Progress(stream=stream, clock=lambda: 0.0)])
     model.fit(loops.X, loops.Y, epochs=2, callbacks=guests, **data)
     model.evaluate(loops.X, loops.Y, callbacks=guests, **data)
     model.predict(loops.X, callbacks=guests, **data)

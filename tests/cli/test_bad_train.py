@@ -26,17 +26,14 @@ def train_input_fn():
     x = np.arange(48, dtype=np.float32)
     return tf.data.Dataset.from_tensor_slices((x, x)).batch(batch_size)
 """
+JOBS = ("chief", "worker", "ps")
 CHIEF = {"type": "chief", "index": 0}
 
 
 def tf_config(task: Any = None, **jobs: Any) -> str:
-    """`TF_CONFIG` with free ports; `jobs` replace its jobs, and None drops a job."""
-    ports = iter(free_ports(6))
-    cluster = {
-        "chief": [f"localhost:{next(ports)}"],
-        "worker": [f"localhost:{next(ports)}"],
-        "ps": [f"localhost:{next(ports)}"],
-    }
+    """A `TF_CONFIG`; `jobs` replace its jobs, and None drops a job."""
+    addresses = [f"localhost:{port}" for port in free_ports(3)]
+    cluster = {job: [a] for job, a in zip(JOBS, addresses, strict=True)}
     cluster = {job: hosts for job, hosts in {**cluster, **jobs}.items() if hosts}
     return json.dumps({"cluster": cluster, "task": task or CHIEF})
 
@@ -95,13 +92,10 @@ def test_refused_before_any_server_starts(
 def test_a_port_in_use_gets_exit_code_2(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = tf_config()
-    port = int(json.loads(config)["cluster"]["chief"][0].rpartition(":")[2])
-    monkeypatch.setenv("TF_CONFIG", config)
     (tmp_path / "job.py").write_text(JOB)
-    with socket.socket() as other:
-        other.bind(("localhost", port))
-        other.listen()
+    with socket.create_server(("localhost", 0)) as other:
+        port = other.getsockname()[1]
+        monkeypatch.setenv("TF_CONFIG", tf_config(chief=[f"localhost:{port}"]))
         arguments = [f"--model_dir={tmp_path}/model", str(tmp_path / "job.py")]
         assert main(["train", *arguments]) == 2
     assert f"Port {port} of `chief` 0" in capsys.readouterr().err

@@ -129,7 +129,6 @@ def fork_server(ready: Ready = "tensorflow") -> Iterator[ForkServer]:
 
 def _run(order: Mapping[str, Any], files: Sequence[int]) -> None:
     """Runs in the forked process, and ends as any script does."""
-    os.setsid()
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
@@ -292,14 +291,20 @@ def main() -> None:
         _, files, _, _ = socket.recv_fds(connection, 1, 3)
         with connection.makefile() as lines:
             order = json.loads(lines.readline())
+        reads, writes = os.pipe()
         pid = os.fork()
         if pid == 0:
+            os.setsid()
+            os.close(reads)
+            os.close(writes)
             listener.close()
             connection.close()
             children.forget()
             _run(order, files)
-        for file in files:
+        for file in (*files, writes):
             os.close(file)
+        os.read(reads, 1)  # returns when the child has its process group
+        os.close(reads)
         children.add(pid, connection)
 
 

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from hookbridge.ground import compat, installed
-from hookbridge.old_programs.names import contrib_names
-from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.target import (
+from hookbridge.old_programs.scanning.findings import CODES, VERDICTS
+from hookbridge.tf1_names import contrib_names
+from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.target import (
     NEWEST,
     RELEASED,
     Target,
@@ -22,7 +23,6 @@ from hookbridge.old_programs.names.target import (
     table,
     versions,
 )
-from hookbridge.old_programs.scanning.findings import CODES, VERDICTS
 
 
 def test_every_verdict_is_documented(repo_root: Path) -> None:
@@ -65,6 +65,11 @@ def test_every_way_out_is_a_name_that_its_place_has(version: str) -> None:
     [
         ("tf.estimator.LinearRegressor", "ESTIMATOR", "hookbridge.estimator.Linear"),
         ("tf.compat.v1.estimator.LinearRegressor", "ESTIMATOR", "hookbridge.estima"),
+        (
+            "tensorflow_estimator.estimator.DNNRegressor",
+            "ESTIMATOR",
+            "hookbridge.estimator.v1.DNNRegressor",
+        ),
         ("tf.estimator.inputs.numpy_input_fn", "ESTIMATOR", "hookbridge.estimator.v1."),
         ("tf.compat.v1.estimator.tpu.TPUConfig", "ESTIMATOR", "hookbridge.estimator."),
         ("tf.estimator.SessionRunHook", "HOOK_NAME", "tf.compat.v1.train.SessionRun"),

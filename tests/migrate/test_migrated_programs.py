@@ -25,8 +25,8 @@ from migrate_command import in_place
 from program_table import PROGRAMS, PROGRAMS_DIR, RECORDED, WHOLE, numbers
 
 from hookbridge.ground.compat import LAST_WITH_KERAS2, installed_tf_version
-from hookbridge.old_programs.names.target import NEWEST
 from hookbridge.old_programs.scanning import diagnosis
+from hookbridge.tf1_names.target import NEWEST
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {"CUDA_VISIBLE_DEVICES": "", "TF_CPP_MIN_LOG_LEVEL": "3"}
@@ -112,7 +112,9 @@ def _read(node: ast.stmt) -> set[str]:
 def copied(name: str, folder: Path) -> Path:
     """Writes the files of a program into a folder; returns its main file."""
     if name in WHOLE and WHOLE[name].path.parent != PROGRAMS_DIR:
-        shutil.copytree(WHOLE[name].path.parent, folder)
+        # Who runs the program at the same time writes its cache.
+        skip = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(WHOLE[name].path.parent, folder, ignore=skip)
         return folder / WHOLE[name].path.name
     folder.mkdir()
     text = GONE[name] if name in GONE else PROGRAMS[name].path.read_text("utf-8")

@@ -15,8 +15,8 @@ from migrate_command import Output, command
 
 from hookbridge import errors
 from hookbridge import old_programs as migrate
-from hookbridge.old_programs.names.target import NEWEST, versions
 from hookbridge.old_programs.scanning.findings import CODES, Finding
+from hookbridge.tf1_names.target import NEWEST, versions
 
 ONE_TENSORFLOW = True
 ROOT = Path(__file__).resolve().parents[2]

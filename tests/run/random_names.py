@@ -15,10 +15,10 @@ from pathlib import Path
 from fork_server import ForkServer
 from launching import launch_fork
 
-from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.target import NEWEST, Target, table
 from hookbridge.old_programs.rewriting import file_rewrites
 from hookbridge.old_programs.scanning import diagnosis
+from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.target import NEWEST, Target, table
 
 NUM_NAMES = 150
 # File -> the words that run it.

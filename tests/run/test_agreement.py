@@ -13,9 +13,16 @@ from fork_server import ForkServer
 from idioms import IDIOMS, files_of
 from launching import ON_NEWEST, launch_fork
 
-from hookbridge.old_programs.names.target import NEWEST
+from hookbridge import old_programs as migrate
+from hookbridge.old_programs.reading.import_statements import (
+    all_imports,
+    canonical,
+)
+from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.named_uses import uses
 from hookbridge.old_programs.rewriting import file_rewrites
 from hookbridge.old_programs.scanning import diagnosis
+from hookbridge.tf1_names.target import NEWEST
 
 LIVING = [name for name, idiom in IDIOMS.items() if idiom.runs]
 DEAD = [name for name, idiom in IDIOMS.items() if not idiom.runs]
@@ -28,6 +35,70 @@ SOME_DEAD = (
 )
 # A notebook has no `__file__`.
 IN_NOTEBOOKS = [name for name in LIVING if "__file__" not in IDIOMS[name].main]
+
+
+# A program, a name in it, and what a rewrite writes for it; None if it stays.
+ANSWERS: dict[str, tuple[str, str, str | None]] = {
+    "an optimizer of Keras 2": (
+        "from keras.optimizers import Adam\nAdam(lr=0.1)\n",
+        "keras.optimizers.Adam",
+        "tf.keras.optimizers.legacy.Adam",
+    ),
+    "Keras in a file of TensorFlow 1": (
+        "import tensorflow as tf\nfrom keras.layers import Dense\ntf.placeholder\n",
+        "keras.layers.Dense",
+        "tf.compat.v1.keras.layers.Dense",
+    ),
+    "private Keras in a file of TensorFlow 1": (
+        "import tensorflow as tf\nfrom tensorflow.python.keras.layers import Dense\n"
+        "tf.placeholder\n",
+        "tensorflow.python.keras.layers.Dense",
+        "tf.compat.v1.keras.layers.Dense",
+    ),
+    "an Estimator below a plain import": (
+        "import tensorflow\ntensorflow.placeholder\n"
+        "tensorflow.estimator.DNNClassifier([], [])\n",
+        "tf.estimator.DNNClassifier",
+        "hookbridge.estimator.v1.DNNClassifier",
+    ),
+    "an Estimator of its own package, which has the names of v1": (
+        "from tensorflow_estimator import estimator\nestimator.DNNClassifier([], [])\n",
+        "tensorflow_estimator.estimator.DNNClassifier",
+        "hookbridge.estimator.v1.DNNClassifier",
+    ),
+    "a name that the program gives to v1 alone": (
+        "import tensorflow as tf\ntf.compat.v1.placeholder = print\ntf.placeholder\n",
+        "tf.placeholder",
+        "tf.compat.v1.placeholder",
+    ),
+    "an import of a name that the program assigns": (
+        "import tensorflow as tf\ntf.contrib = print\n"
+        "from tensorflow import contrib\ncontrib(1)\n",
+        "tf.contrib",
+        None,
+    ),
+    "an import that TensorFlow 1 would have refused, too": (
+        "import tensorflow as tf\nimport tensorflow.nothing as other\n"
+        "print(tf.placeholder)\n",
+        "tf.nothing",
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ANSWERS)
+def test_the_scan_names_what_the_rewrite_writes(case: str, tmp_path: Path) -> None:
+    text, old, today = ANSWERS[case]
+    (tmp_path / "old.py").write_text(text)
+    ways = {f.way_out for f in migrate.scan([tmp_path]).findings if f.name == old}
+    written = Module(migrate.rewrite(text).source)
+    names = {name for _, name in uses(written.nodes, written.names)}
+    if today is None:
+        imported = {canonical(import_.full) for import_ in all_imports(written.nodes)}
+        assert not any(ways) and old in imported
+    else:
+        assert ways == {f"`{today.replace('hookbridge', 'hb')}`"}
+        assert today in names and old not in names
 
 
 def seeds(count: int, in_make_test: int) -> list[Any]:

@@ -21,9 +21,9 @@ import hookbridge
 from hookbridge.contrib import namespace, private_modules
 from hookbridge.contrib.areas import learn
 from hookbridge.ground.compat import installed_tf_version
-from hookbridge.old_programs.names.contrib_names import AREAS, NAMES, Source
-from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.target import DATA, Target, table
+from hookbridge.tf1_names.contrib_names import AREAS, NAMES, Source
+from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.target import DATA, Target, table
 
 CONTRIB = PROGRAMS / "contrib"
 # Written by `python3.7 tests/run/programs/contrib/areas.py FILE FILE` on TF 1.15.5.

@@ -15,10 +15,10 @@ from one_line import one_line_of_error
 
 from hookbridge.cli import main
 from hookbridge.ground import compat, installed
-from hookbridge.old_programs.names import contrib_names
-from hookbridge.old_programs.names.target import NEWEST, said, table
 from hookbridge.old_programs.scanning import diagnosis, verdict
 from hookbridge.old_programs.scanning.scan import scan
+from hookbridge.tf1_names import contrib_names
+from hookbridge.tf1_names.target import NEWEST, said, table
 
 BEFORE_3_14 = pytest.mark.skipif(
     sys.version_info >= (3, 14), reason="Python 3.14 takes `except A, b:`"

@@ -9,10 +9,10 @@ import pytest
 from fork_server import ForkServer
 from launching import launch_fork
 
-from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.target import NEWEST, Target, table
 from hookbridge.old_programs.reading.import_statements import canonical
 from hookbridge.old_programs.scanning import diagnosis
+from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.target import NEWEST, Target, table
 
 # What a program imports -> the name that an error and `doctor` have for it.
 GONE = {

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hookbridge.old_programs.names.changes import OF_FUNCTIONS
-from hookbridge.old_programs.names.removed_in_libraries import (
+from hookbridge.tf1_names.changes import OF_FUNCTIONS
+from hookbridge.tf1_names.removed_in_libraries import (
     removed_names,
     removed_part,
 )

@@ -23,7 +23,6 @@ from fork_server import ForkServer
 from launching import as_own_file, launch_fork
 
 from hookbridge.cli import main
-from hookbridge.old_programs.names import removed_in_libraries
 from hookbridge.old_programs.run.given_back import (
     old_libraries,
     removed_methods,
@@ -31,6 +30,7 @@ from hookbridge.old_programs.run.given_back import (
     removed_pictures,
 )
 from hookbridge.old_programs.scanning.scan import scan
+from hookbridge.tf1_names import removed_in_libraries
 
 
 def test_modules_that_a_library_lost_come_back(

@@ -14,12 +14,12 @@ import pytest
 from fork_server import ForkServer
 from launching import IS_215, launch_fork
 
-from hookbridge.old_programs.names import keras_arguments, old_keras
-from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.target import NEWEST, Target, table
 from hookbridge.old_programs.rewriting.file_rewrites import FileRewrite, rewrite_files
 from hookbridge.old_programs.scanning.diagnosis import diagnose
 from hookbridge.old_programs.scanning.scan import scan
+from hookbridge.tf1_names import keras_arguments, old_keras
+from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.target import NEWEST, Target, table
 
 # `{module: {name: its arguments}}`, with `class.method` too; None for a constant.
 RECORD: dict[str, dict[str, Any]] = json.loads(

@@ -17,10 +17,10 @@ from launching import launch_fork
 
 import hookbridge as hb
 from hookbridge.contrib import private_modules
-from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.target import NEWEST, Target
 from hookbridge.old_programs.reading.import_statements import as_v1
 from hookbridge.old_programs.scanning.diagnosis import diagnose
+from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.target import NEWEST, Target
 
 ONE_KERAS = True
 # What defines a public name in TensorFlow 1.15.5, and is no more in its module on the

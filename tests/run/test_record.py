@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from pathlib import Path
 
 import pytest
@@ -251,6 +252,23 @@ def test_cluster_of_flags(tmp_path: Path, launcher: ForkServer) -> None:
     assert "has the task 'worker' in a cluster and records nothing" in of_worker
     steps = Recording(tmp_path / "run").steps
     assert len(steps) == 3 and steps[0].line["batch"] == {"x": [[1, 2], "float32"]}
+
+
+def test_plain_sessions_of_other_tasks(tmp_path: Path, launcher: ForkServer) -> None:
+    """They run as without a recorder, and leave the folder to the chief."""
+    (tmp_path / "plain.py").write_text(PLAIN)
+    cluster = {"chief": ["localhost:1"], "worker": ["localhost:2"]}
+    for task in ("worker", "evaluator"):
+        config = {"cluster": cluster, "task": {"type": task, "index": 0}}
+        done = launcher.run(
+            *("-m", "hookbridge", "record", "--to=run", "plain.py"),
+            folder=tmp_path,
+            TF_CONFIG=json.dumps(config),
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        assert done.stdout.count("w ") == 2
+        assert f"has the task {task!r} in a cluster and records nothing" in done.stderr
+        assert not (tmp_path / "run").exists()
 
 
 NOTHING = """

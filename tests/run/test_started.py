@@ -10,8 +10,8 @@ from fork_server import ForkServer
 from launching import ON_NEWEST, launch_fork
 
 from hookbridge.cli import main
-from hookbridge.old_programs.names.target import NEWEST
 from hookbridge.old_programs.scanning import diagnosis, verdict
+from hookbridge.tf1_names.target import NEWEST
 
 MODEL = "import tensorflow as tf\nx = tf.placeholder(tf.float32, [])\n"
 USE = "with model.tf.Session() as s:\n    print(s.run(model.x, {model.x: 2.0}))\n"

@@ -13,8 +13,8 @@ import tensorflow as tf
 
 from hookbridge.contrib import namespace
 from hookbridge.contrib.gone import Gone
-from hookbridge.old_programs.names import contrib_names
-from hookbridge.old_programs.names.target import table
+from hookbridge.tf1_names import contrib_names
+from hookbridge.tf1_names.target import table
 
 # Area -> modules whose names are added to those of 1.15: older versions had them.
 MORE = {"estimator": ["estimator.experimental"], "data": ["tf.compat.v1.data"]}

@@ -28,10 +28,10 @@ import keras
 import tensorflow as tf
 
 from hookbridge.contrib import keras_package
-from hookbridge.old_programs.names import installed_names
-from hookbridge.old_programs.names.old_keras import own_names
-from hookbridge.old_programs.names.private_names import moved_in_keras
-from hookbridge.old_programs.names.target import DATA
+from hookbridge.tf1_names import installed_names
+from hookbridge.tf1_names.old_keras import own_names
+from hookbridge.tf1_names.private_names import moved_in_keras
+from hookbridge.tf1_names.target import DATA
 
 RECORD = Path(__file__).with_name("data") / "keras_2_3.json"
 V1 = "tf_keras.api._v1.keras"

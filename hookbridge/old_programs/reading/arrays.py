@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
-from hookbridge.old_programs.names.syntax import last_name
+from hookbridge.tf1_names.syntax import last_name
 
 # What functions of these return is an array or a picture.
 _LIBRARIES = frozenset({"PIL", "array", "cv2", "imageio", "numpy", "scipy", "skimage"})

@@ -118,8 +118,8 @@ class Names:
         # The dotted names that the module assigns to, such as `tensorflow.model`.
         stored = (n for n in nodes if isinstance(getattr(n, "ctx", None), ast.Store))
         attributes = (n for n in stored if isinstance(n, ast.Attribute))
-        written = filter(None, map(self.through_program, attributes))
-        self.written: frozenset[str] = frozenset(written)
+        assigned = filter(None, map(self.through_program, attributes))
+        self.assigned: frozenset[str] = frozenset(assigned)
 
     def _walk(self, node: ast.AST, scope: Scope) -> None:
         """Note what each statement below a node binds, and the scope of each name."""

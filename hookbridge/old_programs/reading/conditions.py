@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hookbridge.old_programs.names.syntax import called_function, last_name, times_bound
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import canonical
+from hookbridge.tf1_names.syntax import called_function, last_name, times_bound
 
 # What code asks that has branches for other versions of TensorFlow or of Python.
 _VERSIONS = frozenset(

@@ -8,10 +8,6 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hookbridge.old_programs.names.private_names import FILES
-from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.syntax import is_below, last_name
-from hookbridge.old_programs.names.target import NEWEST, Target, table
 from hookbridge.old_programs.reading import keras_signs, old_callbacks
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import (
@@ -23,6 +19,10 @@ from hookbridge.old_programs.reading.import_statements import (
 )
 from hookbridge.old_programs.reading.keras_signs import Sign
 from hookbridge.old_programs.reading.named_uses import uses
+from hookbridge.tf1_names.private_names import FILES
+from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.syntax import is_below, last_name
+from hookbridge.tf1_names.target import NEWEST, Target, table
 
 # Packages that bring TensorFlow with them or are a part of it.
 TENSORFLOW = frozenset(
@@ -97,7 +97,8 @@ class Evidence:
     pin: Use | None = None
     # A name that only TensorFlow 1 had and that upgraded programs may have.
     leftover: Use | None = None
-    # A program of TensorFlow 2 writes it, `tf.compat.v1.X` and `hb.contrib.X` too.
+    # A name that only code for TensorFlow 2 uses; `tf.compat.v1.X` and `hb.contrib.X`
+    # count.
     new: Use | None = None
     # An import of TensorFlow, or of a package that brings it.
     tensorflow: Use | None = None
@@ -112,8 +113,12 @@ class Evidence:
     keras_choice: Use | None = None  # the program's own choice of its Keras
     # What a callback reads of its `params` that TensorFlow has told until 2.1.
     callback_params: Use | None = None
-    # The names of TensorFlow that it assigns to.
-    written: frozenset[str] = frozenset()
+    # The canonical names that it assigns to.
+    assigned: frozenset[str] = frozenset()
+
+    def assigns(self, name: str) -> bool:
+        """Return whether the program itself gives a canonical name its value."""
+        return any(is_below(name, assigned) for assigned in self.assigned)
 
 
 def examine(
@@ -121,25 +126,33 @@ def examine(
 ) -> Evidence:
     """Return the evidence of one file."""
     first_uses: dict[str, Use] = {}
-    signs = _signs(nodes, names, guarded)
+    assigned = _assigned(names)
+    signs = _signs(nodes, names, guarded, Evidence(assigned=assigned))
     for kind, name, line in sorted(signs, key=lambda sign: sign[2]):
         first_uses.setdefault(kind, Use(name, file, line))
     if (key := keras_signs.key_of_old_logs(first_uses)) is not None:
         first_uses.setdefault("leftover", key)
-    # A rewrite of this file may make `tf.compat.v1.X` of `tf.X`: both are the same.
-    short = {canonical(n).replace("tf.compat.v1.", "tf.", 1) for n in names.written}
-    written = frozenset({*short, *map(as_v1, short)})
-    return Evidence(**first_uses, written=written)
+    return Evidence(**first_uses, assigned=assigned)
+
+
+def _assigned(names: Names) -> frozenset[str]:
+    """Return the canonical names that a file assigns to.
+
+    A rewrite of the file may make `tf.compat.v1.X` of `tf.X`. The other way round, a
+    program that assigns to `tf.compat.v1.X` has no `tf.X` yet.
+    """
+    assigned = {*map(canonical, names.assigned)}
+    return frozenset({*assigned, *map(as_v1, assigned)})
 
 
 def _signs(
-    nodes: Sequence[ast.AST], names: Names, guarded: Collection[int]
+    nodes: Sequence[ast.AST], names: Names, guarded: Collection[int], own: Evidence
 ) -> Iterator[Sign]:
     """All that the file shows."""
     target = Target(NEWEST)
     for node, name in uses(nodes, names):
-        written = any(is_below(name, canonical(w)) for w in names.written)
-        outcome = None if id(node) in guarded or written else resolve(name, target)
+        is_left = id(node) in guarded or own.assigns(name)
+        outcome = None if is_left else resolve(name, target)
         if outcome is None:
             continue
         yield from keras_signs.of_name(name, node.lineno)

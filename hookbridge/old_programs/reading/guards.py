@@ -6,9 +6,9 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
-from hookbridge.old_programs.names.syntax import last_name
 from hookbridge.old_programs.reading.conditions import Conditions
 from hookbridge.old_programs.reading.import_statements import loaded
+from hookbridge.tf1_names.syntax import last_name
 
 # What is raised if a module or a name is missing.
 OF_IMPORTS = frozenset({"ImportError", "ModuleNotFoundError"})

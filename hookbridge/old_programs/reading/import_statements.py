@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from hookbridge.old_programs.names import contrib_names
-from hookbridge.old_programs.names.outcome import V1
-from hookbridge.old_programs.names.syntax import keywords, last_name, text_of
+from hookbridge.tf1_names import contrib_names
+from hookbridge.tf1_names.outcome import V1
+from hookbridge.tf1_names.syntax import keywords, last_name, text_of
 
 # Nested copies of the same module, as `tf.compat.v1.compat.v1`: the last one counts.
 _COPIES = re.compile(r"^(compat\.v[12]\.)+(?=compat\.v[12](\.|$))")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from hookbridge.old_programs.names.parsing import parsed
+from hookbridge.tf1_names.parsing import parsed
 
 _LINE = "__hookbridge_line_{}__"
 _MARK = re.compile(r"__hookbridge_line_(\d+)__")

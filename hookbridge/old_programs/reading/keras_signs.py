@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias, TypeVar
 
-from hookbridge.old_programs.names import keras_arguments
-from hookbridge.old_programs.names.old_keras import KERAS, last_keras
-from hookbridge.old_programs.names.syntax import (
+from hookbridge.tf1_names import keras_arguments
+from hookbridge.tf1_names.old_keras import KERAS, last_keras
+from hookbridge.tf1_names.syntax import (
     called_method,
     keywords,
     last_name,

@@ -11,16 +11,16 @@ import os
 import re
 from collections.abc import Iterator
 
-from hookbridge.old_programs.names.removed_in_libraries import (
-    removed_names,
-    removed_part,
-    roots,
-)
 from hookbridge.old_programs.reading.evidence import TENSORFLOW, Use
 from hookbridge.old_programs.reading.import_statements import all_imports
 from hookbridge.old_programs.reading.libraries import MAX_FILES, installed
 from hookbridge.old_programs.reading.modules import Module, read_module
 from hookbridge.old_programs.reading.named_uses import uses
+from hookbridge.tf1_names.removed_in_libraries import (
+    removed_names,
+    removed_part,
+    roots,
+)
 
 _LIBRARY = "NumPy"
 # Those that look after themselves, or may remove names of their own.

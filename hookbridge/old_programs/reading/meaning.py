@@ -51,19 +51,20 @@ def shows_tf1(file: Evidence) -> bool:
     return bool(file.old or file.pin or (file.leftover and not file.new))
 
 
-def meaning_of(files: Iterable[Evidence], v1: bool = False) -> Meaning:
+def meaning_of(files: Iterable[Evidence], v1_behaviour: bool = False) -> Meaning:
     """Return the meaning of a program.
 
     Args:
       files: what each of its files shows.
-      v1: whether it is known that it means TensorFlow 1, whatever they show.
+      v1_behaviour: whether a flag asks for v1 behaviour; the models of its graphs are
+        those of Keras 2.
     """
     files = list(files)
     result = Meaning(
         **_first_uses(files),
-        written=frozenset().union(*(file.written for file in files)),
+        assigned=frozenset().union(*(file.assigned for file in files)),
     )
-    if result.keras2 is None and (result.is_of_v1 or v1):
+    if result.keras2 is None and (result.is_of_v1 or v1_behaviour):
         # The models and layers of a graph are those of Keras 2.
         return replace(result, keras2=result.keras)
     if result.keras2 is None and result.keras is not None:
@@ -77,7 +78,7 @@ def _first_uses(files: Sequence[Evidence]) -> dict[str, Use | None]:
     Whatever shows TensorFlow 1 is one of `old`.
     """
     names = [field.name for field in fields(Evidence)]
-    kinds = [name for name in names if name != "written"]
+    kinds = [name for name in names if name != "assigned"]
     uses = {kind: [getattr(file, kind) for file in files] for kind in kinds}
     uses["old"] = [e.old or e.pin or e.leftover for e in files if shows_tf1(e)]
     return {kind: next(filter(None, some), None) for kind, some in uses.items()}

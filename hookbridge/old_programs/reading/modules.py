@@ -19,9 +19,6 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.ground.arguments import why_no_file
 from hookbridge.ground.extras import is_installed
-from hookbridge.old_programs.names.parsing import parsed
-from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.target import NEWEST, Target
 from hookbridge.old_programs.reading import guards, starred
 from hookbridge.old_programs.reading.arrays import Arrays
 from hookbridge.old_programs.reading.bound_names import Names
@@ -33,6 +30,9 @@ from hookbridge.old_programs.reading.named_uses import own_members, uses
 from hookbridge.old_programs.reading.notebooks import Notebook, parse
 from hookbridge.old_programs.reading.python2 import FROM_PYTHON_2, is_python_2
 from hookbridge.old_programs.reading.unequal_rows import UnequalRows
+from hookbridge.tf1_names.parsing import parsed
+from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.target import NEWEST, Target
 
 MAX_BYTES = 5_000_000
 SUFFIXES = (".py", ".ipynb")

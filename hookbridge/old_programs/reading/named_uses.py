@@ -6,10 +6,6 @@ import ast
 import functools
 from collections.abc import Iterable, Iterator, Sequence
 
-from hookbridge.old_programs.names.removed_in_libraries import (
-    removed_methods,
-    removed_names,
-)
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import (
     STATEMENTS,
@@ -17,6 +13,10 @@ from hookbridge.old_programs.reading.import_statements import (
     canonical,
     imports,
     loaded,
+)
+from hookbridge.tf1_names.removed_in_libraries import (
+    removed_methods,
+    removed_names,
 )
 
 # Library -> packages whose objects are of it: a file need not import it itself.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from hookbridge.old_programs.names.syntax import last_name
+from hookbridge.tf1_names.syntax import last_name
 
 DATA = "validation_data"
 # Keys of `self.params`.

@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from hookbridge import errors
-from hookbridge.old_programs.names.old_values import OF_ARRAYS
-from hookbridge.old_programs.names.removed_in_libraries import removed_names, roots
-from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading.import_statements import (
     Import,
     all_imports,
+    as_v1,
     canonical,
 )
 from hookbridge.old_programs.reading.imported_files import (
@@ -36,6 +34,12 @@ from hookbridge.old_programs.reading.scripts import (
 )
 from hookbridge.old_programs.reading.search_path import added_folders
 from hookbridge.old_programs.reading.unequal_rows import Parameter
+from hookbridge.tf1_names import old_keras
+from hookbridge.tf1_names.old_values import OF_ARRAYS
+from hookbridge.tf1_names.outcome import ESTIMATOR, V1, Resolution
+from hookbridge.tf1_names.removed_in_libraries import removed_names, roots
+from hookbridge.tf1_names.resolution import is_of_no_version, resolve
+from hookbridge.tf1_names.target import Target
 
 # Names may come through as many modules.
 _MAX_LINKS = 10
@@ -91,8 +95,29 @@ class Place:
     # What it imports from libraries that removed it, and does not use, by full names.
     unused_removed: frozenset[str] = frozenset()
 
-    def has_keras2_of(self, target: Target) -> bool:
-        """Return whether `keras` is another Keras in the target than in the module."""
+    def outcome(self, name: str, target: Target) -> Resolution | None:
+        """Return what becomes of a name in the module; None if it stays as it is.
+
+        Args:
+          name: the canonical name.
+          target: the TensorFlow that the module has to run on.
+        """
+        outcome = None if self.meaning.assigns(name) else resolve(name, target)
+        if outcome is None:
+            return None
+        is_there = old_keras.is_there(name, target)
+        if is_there and not self._needs_other_keras_than(target):
+            return None
+        if self.targets_tf1 and outcome.code == "ESTIMATOR":
+            outcome = resolve(as_v1(name), target) or outcome
+        # A rewrite makes these names of those of TensorFlow 1.
+        of_v1 = self.targets_tf1 or name.startswith((f"{V1}.", f"{ESTIMATOR}."))
+        if of_v1 and outcome.code == "MISSING" and is_of_no_version(name):
+            return Resolution("NOT_IN_1_15")
+        return old_keras.in_file(outcome, target, of_tf1=self.targets_tf1)
+
+    def _needs_other_keras_than(self, target: Target) -> bool:
+        """Return whether `keras` in the module is not the Keras of the target."""
         is_other = not target.has_estimator or self.meaning.keras_argument is not None
         return self.targets_tf1 or (is_other and self.meaning.keras2 is not None)
 

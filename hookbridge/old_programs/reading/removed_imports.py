@@ -10,13 +10,6 @@ from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
-from hookbridge.old_programs.names.installed_names import missing, missing_below
-from hookbridge.old_programs.names.removed_in_libraries import (
-    is_there,
-    removed_names,
-    removed_part,
-)
-from hookbridge.old_programs.names.syntax import is_below
 from hookbridge.old_programs.reading.evidence import TENSORFLOW
 from hookbridge.old_programs.reading.import_statements import (
     Import,
@@ -24,6 +17,13 @@ from hookbridge.old_programs.reading.import_statements import (
 )
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Programs
+from hookbridge.tf1_names.installed_names import missing, missing_below
+from hookbridge.tf1_names.removed_in_libraries import (
+    is_there,
+    removed_names,
+    removed_part,
+)
+from hookbridge.tf1_names.syntax import is_below
 
 # Names of these packages are handled elsewhere: by `scan`, and by `run` itself.
 _OTHERS = frozenset({*TENSORFLOW, "distutils"})

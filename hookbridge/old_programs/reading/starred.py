@@ -10,17 +10,17 @@ import sys
 from collections.abc import Callable
 from typing import TypeAlias
 
-from hookbridge.old_programs.names import contrib_names, installed_names
-from hookbridge.old_programs.names.old_keras import KERAS, was_there
-from hookbridge.old_programs.names.removed_in_libraries import (
+from hookbridge.old_programs.reading.bound_names import Given, Names
+from hookbridge.old_programs.reading.import_statements import canonical
+from hookbridge.tf1_names import contrib_names, installed_names
+from hookbridge.tf1_names.old_keras import KERAS, was_there
+from hookbridge.tf1_names.removed_in_libraries import (
     removed_names,
     removed_part,
     roots,
 )
-from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.target import NEWEST, Target, had_in_tf1, table
-from hookbridge.old_programs.reading.bound_names import Given, Names
-from hookbridge.old_programs.reading.import_statements import canonical
+from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.target import NEWEST, Target, had_in_tf1, table
 
 _Test: TypeAlias = Callable[[str, str], bool]
 _ROOTS = ("tensorflow", "tensorflow_estimator")

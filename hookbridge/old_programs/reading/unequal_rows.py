@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from hookbridge.old_programs.names.syntax import called_function, last_name
+from hookbridge.tf1_names.syntax import called_function, last_name
 
 # These give as many values as there happen to be.
 _VARYING = frozenset({"filter", "list", "map", "rsplit", "sorted", "split", "tuple"})

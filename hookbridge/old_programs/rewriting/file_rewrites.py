@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hookbridge import errors
-from hookbridge.old_programs.names.target import NEWEST, Target
 from hookbridge.old_programs.reading.meaning import shows_tf1
 from hookbridge.old_programs.reading.modules import Module, Unread
 from hookbridge.old_programs.reading.programs import read_programs
@@ -22,6 +21,7 @@ from hookbridge.old_programs.rewriting.engine.results import Rewritten
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule, chosen
 from hookbridge.old_programs.rewriting.registry import REWRITES
 from hookbridge.old_programs.scanning.guests import Guests
+from hookbridge.tf1_names.target import NEWEST, Target
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,8 @@ def rewrite_files(
     Raises:
       errors.InvalidArgumentError: a rule or a version has no such name.
     """
-    choice, paths = chosen(rules, only, skip), list(paths)
+    chosen_rules, adds_comments = chosen(rules, only, skip)
+    paths = list(paths)
     programs, unread = read_programs(paths)
     allowed = [os.path.realpath(path) for path in paths]
     names, guests = Target(target), Guests(programs.modules).kinds
@@ -87,7 +88,9 @@ def rewrite_files(
             removed = unused_removed_imports(module, programs)
             in_program = programs.place(module)
             in_program = dataclasses.replace(in_program, unused_removed=removed)
-            result = rewrite_module(module, in_program, names, *choice, guests)
+            result = rewrite_module(
+                module, in_program, names, chosen_rules, adds_comments, guests
+            )
             yield _whole(result, module)
         except ValueError as e:
             yield Unread(module.file, str(e))

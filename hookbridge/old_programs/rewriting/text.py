@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from hookbridge import errors
-from hookbridge.old_programs.names.target import NEWEST, Target
 from hookbridge.old_programs.reading.modules import Module, why
 from hookbridge.old_programs.reading.programs import Programs
 from hookbridge.old_programs.rewriting.engine.module import rewrite_module
 from hookbridge.old_programs.rewriting.engine.results import Rewritten
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule, chosen
 from hookbridge.old_programs.rewriting.registry import REWRITES
+from hookbridge.tf1_names.target import NEWEST, Target
 
 
 def rewrite(
@@ -42,11 +42,14 @@ def rewrite(
       errors.InvalidArgumentError: the code cannot be parsed, or a rule or the target
         is not known.
     """
-    names, choice = Target(target), chosen(rules, only, skip)
+    chosen_rules, adds_comments = chosen(rules, only, skip)
+    names = Target(target)
     try:
         module = Module(source)
         in_program = Programs([module]).place(module)
-        return rewrite_module(module, in_program, names, *choice, {})
+        return rewrite_module(
+            module, in_program, names, chosen_rules, adds_comments, {}
+        )
     except (SyntaxError, ValueError, RecursionError, MemoryError) as e:
         reason = why(e) if isinstance(e, SyntaxError) else f"{type(e).__name__}: {e}"
         raise errors.InvalidArgumentError(

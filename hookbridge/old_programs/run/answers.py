@@ -14,11 +14,11 @@ import tensorflow as tf
 
 from hookbridge.contrib.gone import Gone
 from hookbridge.contrib.private_modules import PYTHON
-from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.target import NEWEST, Target
 from hookbridge.old_programs.reading import starred
 from hookbridge.old_programs.reading.import_statements import canonical
 from hookbridge.old_programs.run import stars, views
+from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.target import NEWEST, Target
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 

@@ -9,9 +9,9 @@ import ast
 import functools
 
 from hookbridge.ground import compat, patching
-from hookbridge.old_programs.names.parsing import parsed
 from hookbridge.old_programs.run import statements
 from hookbridge.old_programs.run.given_back import asking
+from hookbridge.tf1_names.parsing import parsed
 
 
 def follow() -> None:

@@ -40,7 +40,7 @@ class Launch:
     steps_per_epoch: int | None = None
     # A folder, and the options of the `hb.recorder` that joins after the guests.
     record: tuple[str, dict[str, Any]] | None = None
-    # Installed packages that mean TensorFlow 1; others are asked.
+    # Installed packages that mean TensorFlow 1; of all others, their source decides.
     old_libraries: tuple[str, ...] = ()
 
 

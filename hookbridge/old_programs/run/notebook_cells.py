@@ -16,12 +16,12 @@ from typing import Protocol
 
 from hookbridge import errors
 from hookbridge.ground import extras
-from hookbridge.old_programs.names.parsing import parsed
 from hookbridge.old_programs.reading.modules import why
 from hookbridge.old_programs.reading.notebooks import Cell, Notebook
 from hookbridge.old_programs.run import statements, tracebacks
 from hookbridge.old_programs.run.located import Located
 from hookbridge.old_programs.run.own_program import Program
+from hookbridge.tf1_names.parsing import parsed
 
 # Jupyter shows figures inside of the notebook; here a figure is a line of text.
 _BACKEND = "module://matplotlib_inline.backend_inline"

@@ -40,7 +40,8 @@ class Program:
         # Real path -> imports that nothing uses, of what was removed or is absent.
         self._left_out = left_out or {}
         self._evidence = dict(evidence)
-        # The files that the main file imports, in whatever folder they are.
+        # Real paths of the files read before it runs: these are part of the program,
+        # wherever they lie.
         self._read = set(map(os.path.realpath, evidence))
         self.world: world.World = world.decide(list(self._evidence.values()), launch)
         self.entered: bool = False

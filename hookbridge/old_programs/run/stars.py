@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from hookbridge.contrib.private_modules import View
-from hookbridge.old_programs.names.old_keras import KERAS, names_of
-from hookbridge.old_programs.names.target import table
 from hookbridge.old_programs.reading.import_statements import canonical
+from hookbridge.tf1_names.old_keras import KERAS, names_of
+from hookbridge.tf1_names.target import table
 
 # What the list of TensorFlow 1.15 has not, and its star gave.
 _MORE = ("contrib", "flags", "__version__")

@@ -18,9 +18,6 @@ from collections.abc import Collection
 from typing import Any
 
 from hookbridge.contrib.private_modules import KERAS
-from hookbridge.old_programs.names import keras_arguments
-from hookbridge.old_programs.names.old_values import mode_of_today, old_mode
-from hookbridge.old_programs.names.renamed_arguments import change_of, surplus
 from hookbridge.old_programs.reading import guards, starred
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import imports, loaded
@@ -31,6 +28,9 @@ from hookbridge.old_programs.run.given_back.asking import (
     is_asked,
     may_ask,
 )
+from hookbridge.tf1_names import keras_arguments
+from hookbridge.tf1_names.old_values import mode_of_today, old_mode
+from hookbridge.tf1_names.renamed_arguments import change_of, surplus
 
 HELPER = "__hookbridge__"
 ROOTS = ("tensorflow", KERAS)
@@ -154,13 +154,13 @@ class _Rewriting(ast.NodeTransformer):
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
-        """Return a name that is tried has to be there."""
+        """Make a name that the file tries raise `AttributeError` if it was removed."""
         if not (self._tries_names and isinstance(node.ctx, ast.Load)):
             return self.generic_visit(node)
         return self._there(node)
 
     def _there(self, node: ast.Attribute | ast.Call) -> Any:
-        """Return a dotted name that is tried, as a call, and another value visited."""
+        """Wrap a dotted name in a call of `there`; visit any other value as usual."""
         root: ast.expr = node
         while isinstance(root, ast.Attribute) or is_asked(root):
             root = root.args[0] if isinstance(root, ast.Call) else root.value

@@ -50,7 +50,7 @@ class World:
 def decide(files: Sequence[Evidence], launch: Launch) -> World:
     """Return the world of a program, from the evidence in its files and the flags."""
     reasons = []
-    meaning = meaning_of(files, v1=bool(launch.v1))
+    meaning = meaning_of(files, v1_behaviour=bool(launch.v1))
     if meaning.old:
         reasons.append(f"TensorFlow 1: {meaning.old}")
     v1 = meaning.v1 is not None
@@ -83,7 +83,8 @@ def _keras(meaning: Meaning, launch: Launch) -> tuple[bool | None, str]:
     needs = meaning.keras2 or meaning.estimator
     if needs:
         return True, f"Keras 2: {needs}"
-    # Modules whose names a program computes are not read before they are imported.
+    # Modules imported by a computed name have not been read yet, and may use Keras:
+    # take Keras 2 to be safe.
     return (True if meaning.old and keras2_is_installed() else None), ""
 
 

@@ -6,20 +6,20 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from hookbridge.old_programs.names import keras_arguments
-from hookbridge.old_programs.names.changes import renamed_method
-from hookbridge.old_programs.names.old_values import OF_ARRAYS, old_values
-from hookbridge.old_programs.names.renamed_arguments import (
-    change_of,
-    needs_no_name,
-    surplus,
-)
-from hookbridge.old_programs.names.syntax import called_method, keywords, last_name
-from hookbridge.old_programs.names.target import Target, table
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Place
 from hookbridge.old_programs.scanning import tpu_names
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
+from hookbridge.tf1_names import keras_arguments
+from hookbridge.tf1_names.changes import renamed_method
+from hookbridge.tf1_names.old_values import OF_ARRAYS, old_values
+from hookbridge.tf1_names.renamed_arguments import (
+    change_of,
+    needs_no_name,
+    surplus,
+)
+from hookbridge.tf1_names.syntax import called_method, keywords, last_name
+from hookbridge.tf1_names.target import Target, table
 
 # Function -> the code of a finding at its call, and the way out.
 _CALLS: dict[str, tuple[str, str]] = {

@@ -13,8 +13,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from hookbridge.ground import extras
-from hookbridge.old_programs.names.removed_in_libraries import removed_part
-from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading import packages, started
 from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.reading.libraries import old_libraries
@@ -36,6 +34,8 @@ from hookbridge.old_programs.scanning.findings import (
 )
 from hookbridge.old_programs.scanning.removed_modules import by_removed_module
 from hookbridge.old_programs.scanning.scan import UNUSED_WAY, findings_of
+from hookbridge.tf1_names.removed_in_libraries import removed_part
+from hookbridge.tf1_names.target import Target
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from hookbridge.old_programs.names.target import table
 from hookbridge.old_programs.reading.modules import Module, Unread
+from hookbridge.tf1_names.target import table
 
 
 class Code(NamedTuple):

@@ -13,8 +13,8 @@ from urllib.parse import quote
 from hookbridge import __version__
 from hookbridge.ground.counted import counted
 from hookbridge.insight.report.page import page, table
-from hookbridge.old_programs.names.target import said
 from hookbridge.old_programs.scanning.findings import CODES, Report
+from hookbridge.tf1_names.target import said
 
 # Verdict -> what it means, and its level in SARIF 2.1.0, which has four.
 _VERDICTS = {

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from hookbridge.ground.lifecycle.events import HOOK_METHODS
 from hookbridge.ground.lifecycle.overrides import FRAMEWORKS
-from hookbridge.old_programs.names.syntax import last_name
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
+from hookbridge.tf1_names.syntax import last_name
 
 _OF_HOOKS = ("tensorflow", "tensorflow_estimator", "hookbridge")
 _HOOKS = ("Hook", "_hook")  # classes, and functions that make one

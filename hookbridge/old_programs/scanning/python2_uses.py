@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterator
 from typing import TypeGuard
 
-from hookbridge.old_programs.names.old_values import ITERATORS, VIEWS
-from hookbridge.old_programs.names.syntax import (
+from hookbridge.old_programs.reading import starred
+from hookbridge.old_programs.reading.modules import Module
+from hookbridge.tf1_names.old_values import ITERATORS, VIEWS
+from hookbridge.tf1_names.syntax import (
     called_function,
     called_method,
     times_bound,
 )
-from hookbridge.old_programs.reading import starred
-from hookbridge.old_programs.reading.modules import Module
 
 _BUILTINS = frozenset(
     {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator
 
-from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.scanning.findings import Finding
+from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.target import Target
 
 _GONE = "GONE"
 

@@ -6,17 +6,9 @@ import ast
 import os
 from collections.abc import Iterable, Iterator
 
-from hookbridge.old_programs.names.old_keras import is_there
-from hookbridge.old_programs.names.outcome import Resolution
-from hookbridge.old_programs.names.removed_in_libraries import (
-    removed_methods,
-    removed_names,
-)
-from hookbridge.old_programs.names.resolution import is_of_no_version, resolve
-from hookbridge.old_programs.names.target import NEWEST, Target
 from hookbridge.old_programs.reading import old_callbacks
 from hookbridge.old_programs.reading.evidence import Use
-from hookbridge.old_programs.reading.import_statements import as_v1, imports, loaded
+from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.reading.keras_signs import new_keys
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.named_uses import uses
@@ -32,6 +24,12 @@ from hookbridge.old_programs.scanning.findings import (
 )
 from hookbridge.old_programs.scanning.python2_uses import python2_uses
 from hookbridge.old_programs.scanning.version_checks import of_versions
+from hookbridge.tf1_names.outcome import Resolution
+from hookbridge.tf1_names.removed_in_libraries import (
+    removed_methods,
+    removed_names,
+)
+from hookbridge.tf1_names.target import NEWEST, Target
 
 _KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
 _V1_IMPORT = "`import tensorflow.compat.v1 as tf`"
@@ -118,14 +116,11 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
 
     What the program writes itself, and what it does without, is not reported.
     """
-    written = tuple(f"{name}." for name in place.meaning.written)
-    for node, name in _with_flags_once(uses(module.nodes, module.names)):
-        if id(node) in module.guarded or f"{name}.".startswith(written):
+    for node, name in _first_flag_only(uses(module.nodes, module.names)):
+        if id(node) in module.guarded or _is_own_method(node, place):
             continue
-        if _is_own_method(node, place):
-            continue
-        outcome = _outcome(name, target, targets_tf1=place.targets_tf1)
-        if outcome is None or _stays(node, name, outcome, place, target):
+        outcome = place.outcome(name, target)
+        if outcome is None or _follows_its_import(node, outcome):
             continue
         code, way = outcome.code, outcome.way_out
         if name in place.unused and _is_manual(outcome):
@@ -157,25 +152,16 @@ def _may_be_of_others(module: Module, node: ast.Attribute, name: str) -> bool:
     return not module.arrays.has_array(node)
 
 
-def _stays(
-    node: ast.expr | ast.stmt,
-    name: str,
-    outcome: Resolution,
-    place: Place,
-    target: Target,
-) -> bool:
-    """Return whether a name of Keras means the same in this place on the target."""
-    if is_there(name, target) and not place.has_keras2_of(target):
-        return True
+def _follows_its_import(node: ast.expr | ast.stmt, outcome: Resolution) -> bool:
+    """Return whether a use of `keras` is right once its import is rewritten."""
     is_import = isinstance(node, ast.stmt) or bool(loaded(node))
-    # The import of a module decides what its names are.
     return outcome.code == "KERAS2_NAME" and not is_import
 
 
-def _with_flags_once(
+def _first_flag_only(
     found: Iterable[tuple[ast.expr | ast.stmt, str]],
 ) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
-    """Use with one of the flags, however many of them the file reads."""
+    """Yield all uses, but only the first one of a name below `FLAGS`."""
     has_flags = False
     for node, name in found:
         before, flags, _ = f"{name}.".partition(".FLAGS.")
@@ -184,20 +170,6 @@ def _with_flags_once(
         elif not has_flags:
             has_flags = True
             yield node, f"{before}.FLAGS"
-
-
-def _outcome(name: str, target: Target, *, targets_tf1: bool) -> Resolution | None:
-    """Return what becomes of a name in a file, which may be one of TensorFlow 1."""
-    outcome = resolve(name, target)
-    if outcome is None:
-        return None
-    if targets_tf1 and outcome.code == "ESTIMATOR":
-        outcome = resolve(as_v1(name), target) or outcome
-    # A rewrite makes these names of those of TensorFlow 1.
-    of_v1 = targets_tf1 or name.startswith(("tf.compat.v1.", "hookbridge.estimator."))
-    if of_v1 and outcome.code == "MISSING" and is_of_no_version(name):
-        return Resolution("NOT_IN_1_15")
-    return outcome
 
 
 def _old_file(module: Module, place: Place) -> Iterator[Finding]:

@@ -10,9 +10,9 @@ from dataclasses import asdict
 
 from hookbridge.ground import compat, extras
 from hookbridge.ground.counted import counted
-from hookbridge.old_programs.names.target import said
 from hookbridge.old_programs.scanning.diagnosis import Diagnosis
 from hookbridge.old_programs.scanning.findings import Finding, num_places
+from hookbridge.tf1_names.target import said
 
 COLUMNS = 100
 FIELDS = ("file", "line", "column", "cell", "name", "code", "run", "migrate", "person")

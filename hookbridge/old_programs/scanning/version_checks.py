@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from hookbridge.old_programs.names.syntax import last_name
-from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Place
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
+from hookbridge.tf1_names.syntax import last_name
+from hookbridge.tf1_names.target import Target
 
 # What a file of TensorFlow 1 reads as its version under `hookbridge run`.
 _UNDER_RUN = "1.15.5"

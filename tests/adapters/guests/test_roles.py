@@ -17,7 +17,7 @@ from hookbridge import errors
 from hookbridge.adapters.guests import roles
 from hookbridge.adapters.guests.guest_record import record_of
 from hookbridge.adapters.guests.skipped import SkippedCallback, SkippedHook
-from hookbridge.jobs.loops.tasks.ports import free_ports
+from hookbridge.jobs.loops.tasks.ports import held_ports
 from hookbridge.testing import EventLog, RecordingCallback, RecordingHook
 
 ONE_KERAS = True
@@ -236,9 +236,9 @@ def test_a_callback_is_split_between_worker_and_chief(
 @pytest.fixture(scope="module")
 def servers() -> Any:
     """A parameter server and a worker, TensorFlow's own, in this process."""
-    ports = free_ports(2)
-    spec = {"ps": [f"localhost:{ports[0]}"], "worker": [f"localhost:{ports[1]}"]}
-    return [tf.distribute.Server(spec, job_name=job, task_index=0) for job in spec]
+    with held_ports(2) as (server, worker):
+        spec = {"ps": [f"localhost:{server}"], "worker": [f"localhost:{worker}"]}
+        return [tf.distribute.Server(spec, job_name=job, task_index=0) for job in spec]
 
 
 @pytest.mark.parametrize("name", ["chief", "worker"])

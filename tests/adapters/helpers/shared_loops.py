@@ -17,7 +17,7 @@ from callback_loops import until_stop
 from callback_recorder import counting
 
 import hookbridge as hb
-from hookbridge.jobs.loops.tasks.ports import free_ports
+from hookbridge.jobs.loops.tasks.ports import held_ports
 
 v1: Any = tf.compat.v1
 PER_EPOCH, EPOCHS = 3, 2  # of each part
@@ -117,13 +117,14 @@ def expected(parts: int, bests: list[float]) -> dict[str, Any]:
 
 def _with_servers() -> Any:
     """A `ParameterServerStrategy` whose servers are in this process."""
-    first, second, chief = (f"localhost:{port}" for port in free_ports(3))
-    jobs = {"worker": [first], "ps": [second], "chief": [chief]}
-    spec = tf.train.ClusterSpec(jobs)
-    SERVERS.extend(
-        tf.distribute.Server(spec, job_name=job, task_index=0, protocol="grpc")
-        for job in ("worker", "ps")
-    )
+    names = ("worker", "ps", "chief")
+    with held_ports(len(names)) as ports:
+        jobs = {n: [f"localhost:{p}"] for n, p in zip(names, ports, strict=True)}
+        spec = tf.train.ClusterSpec(jobs)
+        SERVERS.extend(
+            tf.distribute.Server(spec, job_name=job, task_index=0, protocol="grpc")
+            for job in ("worker", "ps")
+        )
     resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
         spec, task_type="chief", task_id=0, rpc_layer="grpc"
     )

@@ -29,13 +29,9 @@ from hookbridge.jobs.loops.clusters import serve  # noqa: E402
 
 look_often()
 serve.LOOK_SECS = 0.2  # so that servers have seen the chief when a test disturbs it
-LIMITS: dict[str, Any] = {
-    "EXIT_SECS": ending,
-    "PATIENCE_SECS": ending,
-    "CALL_MS": serve,
-}
-for limit in LIMITS.keys() & os.environ.keys():
-    setattr(LIMITS[limit], limit, int(os.environ[limit]))
+LIMITS = {"EXIT_SECS", "PATIENCE_SECS"}
+for limit in LIMITS & os.environ.keys():
+    setattr(ending, limit, int(os.environ[limit]))
 v1: Any = tf.compat.v1
 FOLDER = Path(sys.argv[1]).parent
 

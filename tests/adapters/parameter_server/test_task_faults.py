@@ -22,7 +22,7 @@ from hookbridge.adapters.parameter_server.event_queue import EventQueue, default
 from hookbridge.ground import exit_codes
 from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.tasks.local_cluster import LocalCluster
-from hookbridge.jobs.loops.tasks.ports import address, is_listening
+from hookbridge.jobs.loops.tasks.ports import address, held_ports, is_listening
 
 RATE = 0.0078125
 
@@ -107,8 +107,7 @@ def test_sigterm_saves_and_a_restart_goes_on_from_there(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
     """In the first run, a worker stands still."""
-    limits = {"PATIENCE_SECS": "1", "CALL_MS": "3000"}
-    with job_in_its_steps(tmp_path, fork_server, **limits) as it:
+    with job_in_its_steps(tmp_path, fork_server, PATIENCE_SECS="1") as it:
         it.send("worker 0", signal.SIGSTOP)
         time.sleep(0.5)  # the chief waits for its step
         it.send("chief 0", signal.SIGTERM)
@@ -166,6 +165,13 @@ def test_threads_that_still_make_iterators_are_waited_for(
     assert it.of_chief("threads")["names"] == ["MainThread"]
 
 
+@pytest.fixture
+def held() -> Iterator[list[ClusterConfig]]:
+    """A chief, a worker and a server on ports that nobody else gets."""
+    with held_ports(3) as ports:
+        yield LocalCluster(num_workers=1, num_ps=1).configs(ports)
+
+
 STRATEGY = """
 import hookbridge as hb
 from hookbridge.jobs.loops.tasks import server
@@ -192,12 +198,13 @@ def strategy_process(
 @pytest.mark.slow
 @pytest.mark.one_tensorflow
 def test_a_chief_names_a_stranger_on_a_port_and_servers_wait_as_long_as_it_waits(
-    tmp_path: Path, fork_server: ForkServer
+    held: list[ClusterConfig], tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    chief, worker, _ = LocalCluster(num_workers=1, num_ps=1).configs()
-    with socket.socket() as stranger, contextlib.ExitStack() as stack:
-        stranger.bind(address(chief, "ps", 0))
-        stranger.listen()
+    chief, worker, _ = held
+    with (
+        socket.create_server(address(chief, "ps", 0)),
+        contextlib.ExitStack() as stack,
+    ):
         started = []
         for job, config, secs in (("chief", chief, 8), ("worker", worker, 1)):
             process = strategy_process(config, fork_server, tmp_path / job, secs)
@@ -214,11 +221,10 @@ def test_a_chief_names_a_stranger_on_a_port_and_servers_wait_as_long_as_it_waits
 
 
 def test_a_port_in_use_is_named() -> None:
-    (config, *_) = LocalCluster(num_workers=1).configs()
-    with socket.socket() as other:
-        other.bind(address(config, "chief", 0))
-        other.listen()
-        with pytest.raises(hb.errors.ClusterError, match=str(other.getsockname()[1])):
+    with socket.create_server(("localhost", 0)) as other:
+        port = other.getsockname()[1]
+        (config, *_) = LocalCluster(num_workers=1).configs([port, 1, 2])
+        with pytest.raises(hb.errors.ClusterError, match=str(port)):
             hb.loops.parameter_server_strategy(config)
 
 
@@ -236,11 +242,9 @@ def test_a_cluster_without_a_role_is_refused(missing: str) -> None:
 
 @pytest.mark.parametrize("task", ["chief", "worker", "ps"])
 def test_a_hook_that_needs_the_step_s_process_is_refused_before_any_server(
-    subtests: pytest.Subtests, task: str, tmp_path: Path
+    subtests: pytest.Subtests, held: list[ClusterConfig], task: str, tmp_path: Path
 ) -> None:
-    config = next(
-        c for c in LocalCluster(num_workers=1).configs() if c.task_type == task
-    )
+    config = next(c for c in held if c.task_type == task)
     with tf.Graph().as_default():  # the hook makes its writer at once
         hook = tf.compat.v1.train.ProfilerHook(save_steps=1, output_dir=str(tmp_path))
     saver = hb.checkpoints.BackgroundSaverHook(str(tmp_path), save_steps=1)
@@ -249,21 +253,21 @@ def test_a_hook_that_needs_the_step_s_process_is_refused_before_any_server(
             name = "BackgroundSaverHook" if guests[0] is saver else "ProfilerHook"
             with pytest.raises(hb.errors.RefusedError, match=f"`{name}` cannot run"):
                 hb.loops.parameter_server_strategy(config, guests=guests)
-    # The refusal came before any server listened: the port is still free.
-    with socket.socket() as other:
-        other.bind(address(config, task, 0))
+    # The refusal came before any server listened.
+    assert not is_listening(config, task, 0)
 
 
-def test_a_chief_that_nobody_joins_names_who_is_missing() -> None:
-    (config, *_) = LocalCluster(num_workers=1).configs()
+def test_a_chief_that_nobody_joins_names_who_is_missing(
+    held: list[ClusterConfig],
+) -> None:
     with pytest.raises(hb.errors.ClusterError, match=r"`worker` 0 .*`ps` 0"):
-        hb.loops.parameter_server_strategy(config, start_secs=0.1)
+        hb.loops.parameter_server_strategy(held[0], start_secs=0.1)
 
 
 def test_a_server_whose_chief_never_comes_ends(
-    capsys: pytest.CaptureFixture[str],
+    held: list[ClusterConfig], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _, worker, _ = LocalCluster(num_workers=1, num_ps=1).configs()
+    _, worker, _ = held
     with pytest.raises(SystemExit) as ended:
         hb.loops.parameter_server_strategy(worker, start_secs=0.1)
     assert ended.value.code == exit_codes.LOST

@@ -11,7 +11,7 @@ from callback_loops import build, feeds
 from callback_recorder import step_events
 
 import hookbridge as hb
-from hookbridge.adapters.session_graph.steps import StepGraph
+from hookbridge.adapters.session_graph.steps import StepFinder
 
 ONE_KERAS = True
 
@@ -137,7 +137,7 @@ def test_what_is_a_step(resource: bool) -> None:
             by_hand = v1.assign(step, step + 1)
             restore = v1.train.Saver()
             set_to = v1.assign(step, tf.constant(5, tf.int64))
-        steps = StepGraph(graph, step)
+        steps = StepFinder(graph, step)
         assert steps.trains
         for fetches in (
             net.train_op,

@@ -181,6 +181,32 @@ def test_an_epoch_without_data_sets_the_learning_rate_once(
     assert seen == pytest.approx(np.concatenate(runs).tolist())
 
 
+def test_a_rate_that_was_set_does_not_replace_a_schedule(
+    keras: Any, tmp_path: Path
+) -> None:
+    """The program was changed in between; both tensors have one name."""
+    used: list[float] = []
+
+    def fetch(self: Any, context: Any) -> Any:
+        return v1.train.SessionRunArgs("rate:0")
+
+    def note(self: Any, context: Any, values: Any) -> None:
+        used.append(float(values.results))
+
+    def schedule() -> Any:
+        step = tf.cast(v1.train.get_global_step().read_value(), tf.float32)
+        return tf.multiply(0.1, step, name="rate")
+
+    setter = keras.callbacks.LearningRateScheduler(lambda epoch: 0.5)
+    hooks = [hook_of(before_run=fetch, after_run=note)]
+    saved: dict[str, Any] = {"per_epoch": 2, "save_every": 1}
+    constant = functools.partial(tf.constant, 0.3, name="rate")
+    run([setter], tmp_path, steps=2, rate=constant, **saved)
+    plain = keras.callbacks.Callback()
+    run([plain], tmp_path, steps=2, rate=schedule, hooks=hooks, **saved)
+    assert used == pytest.approx([0.2, 0.3])
+
+
 def test_epochs_that_the_data_ended_count_after_a_restart(
     keras: Any, tmp_path: Path
 ) -> None:

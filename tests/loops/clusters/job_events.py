@@ -15,12 +15,19 @@ from hookbridge.adapters.guests import roles
 v1 = tf.compat.v1
 
 
-def wait_for_session_of(peer: Path) -> None:
-    """Waits until the task with these events has a session."""
+def wait_for_peer() -> None:
+    """Waits until another task has noted its session, or the event `peer_event`."""
     # A busy machine may start a task so late that the job is over. Such a task joins no
     # job, and ends by itself.
-    while not (peer.exists() and '"session"' in peer.read_text()):
+    peer = EVENTS.with_name(OPTIONS["with_peer"])
+    noted = f'"event": "{OPTIONS.get("peer_event", "session")}"'
+    while not (peer.exists() and noted in peer.read_text()):
         time.sleep(0.05)
+
+
+def may_stop() -> bool:
+    """Whether the test allows a stop: the file `stop_if` is there, if it is named."""
+    return Path(OPTIONS.get("stop_if", __file__)).exists()
 
 
 class Steps(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
@@ -35,7 +42,7 @@ class Steps(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     def before_run(self, run_context: Any) -> Any:
         if self.runs == 0 and "with_peer" in OPTIONS:
-            wait_for_session_of(EVENTS.with_name(OPTIONS["with_peer"]))
+            wait_for_peer()
         return v1.train.SessionRunArgs(self.step)
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
@@ -46,8 +53,8 @@ class Steps(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             raise tf.errors.AbortedError(None, None, "the session is lost")
         if self.runs == int(OPTIONS.get("raise_at", "-1")):
             raise ValueError("the hook of this worker fails")
-        may_stop = Path(OPTIONS.get("request_stop_if", __file__)).exists()
-        if may_stop and self.runs >= float(OPTIONS.get("request_stop_at", "inf")):
+        stop_at = float(OPTIONS.get("request_stop_at", "inf"))
+        if self.runs >= stop_at and may_stop():
             run_context.request_stop()
 
     def end(self, session: Any) -> None:
@@ -74,7 +81,8 @@ class Stopper(tf.keras.callbacks.Callback):  # type: ignore[misc]
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         self.batches += 1
-        if self.batches == int(OPTIONS.get("stop_training_at", "-1")):
+        stop_at = float(OPTIONS.get("stop_training_at", "inf"))
+        if self.batches >= stop_at and may_stop():
             self.model.stop_training = True
 
     def on_train_end(self, logs: Any = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import hookbridge as hb
 from hookbridge.jobs.loops import ClusterConfig, LocalCluster, SessionCluster
 from hookbridge.jobs.loops.clusters import serve
-from hookbridge.jobs.loops.tasks.ports import free_ports
+from hookbridge.jobs.loops.tasks.ports import held_ports
 from hookbridge.jobs.loops.tasks.task_checks import config_of, flags_of
 
 ONE_TENSORFLOW = True
@@ -31,17 +32,18 @@ def test_roles_that_nobody_has(cluster: Any, task: Any, message: str) -> None:
         SessionCluster(ClusterConfig(cluster, *task))
 
 
-def on_free_ports(task: str) -> ClusterConfig:
-    worker, server = (f"127.0.0.1:{port}" for port in free_ports(2))
-    return ClusterConfig({"worker": (worker,), "ps": (server,)}, task, 0)
+@pytest.fixture
+def jobs() -> Iterator[dict[str, tuple[str]]]:
+    """The addresses of a worker and a server; nobody else gets their ports."""
+    with held_ports(2) as (worker, server):
+        yield {"worker": (f"127.0.0.1:{worker}",), "ps": (f"127.0.0.1:{server}",)}
 
 
 def test_a_port_in_use_is_named() -> None:
-    config = on_free_ports("worker")
-    port = int(config.cluster["worker"][0].rpartition(":")[2])
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", port))
-        other.listen()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        jobs = {"worker": (f"127.0.0.1:{port}",), "ps": ("127.0.0.1:1",)}
+        config = ClusterConfig(jobs, "worker", 0)
         with (
             pytest.raises(hb.errors.ClusterError, match=f"Port {port} of `worker`"),
             SessionCluster(config),
@@ -49,21 +51,22 @@ def test_a_port_in_use_is_named() -> None:
             raise AssertionError("the port is in use")
 
 
-def test_a_server_that_never_comes_is_named() -> None:
-    config = on_free_ports("worker")
+def test_a_server_that_never_comes_is_named(jobs: dict[str, tuple[str]]) -> None:
     with (
         pytest.raises(hb.errors.ClusterError, match=r"`ps` 0 .*127[.]0"),
-        SessionCluster(config, start_secs=0.5) as task,
+        SessionCluster(ClusterConfig(jobs, "worker", 0), start_secs=0.5) as task,
         task.training_session(),
     ):
         raise AssertionError("there is no server")
 
 
-def test_a_server_that_is_started_alone_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_is_started_alone_ends(
+    jobs: dict[str, tuple[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(serve, "LOOK_SECS", 0.2)
     with (
         pytest.raises(hb.errors.TaskLostError, match="No task that trains came"),
-        SessionCluster(on_free_ports("ps"), start_secs=1) as cluster,
+        SessionCluster(ClusterConfig(jobs, "ps", 0), start_secs=1) as cluster,
     ):
         cluster.serve()
 

@@ -125,8 +125,11 @@ def test_an_evaluator_ends_too_after_the_last_checkpoint(
     checkpoint = tf.train.latest_checkpoint(str(tmp_path / "saved"))
     reached = int(checkpoint.rpartition("-")[2])
     assert reached >= OLD_STEP + 20
-    # Not equal: an asynchronous chief may miss the last steps of the others.
-    assert abs(reached - it.events("worker 0", "end")[0]["step"]) <= 2
+    # Not equal: until the other worker knows of the stop, it makes steps, the last of
+    # which it may not note.
+    last = it.events("worker 0", "step")[-1]
+    later = [n for n in it.events("worker 1", "step") if n["at"] > last["at"]]
+    assert abs(reached - it.events("worker 0", "end")[0]["step"]) <= len(later) + 1
     steps = [noted["step"] for noted in it.events("evaluator 0", "evaluated")]
     assert steps[-1] == reached and sorted(set(steps)) == steps
 

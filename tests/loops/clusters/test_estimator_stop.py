@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,7 +24,7 @@ from hookbridge.jobs.loops.group_stop.evaluator import (
     write_marker,
 )
 from hookbridge.jobs.loops.group_stop.member import GroupStop, GroupStopped
-from hookbridge.jobs.loops.tasks.ports import free_ports
+from hookbridge.jobs.loops.tasks.ports import held_ports
 
 TASKS = ("ps 0", "chief 0", "worker 0", "evaluator 0")
 # Process -> event -> roles that get it; `worker` and `split` differ in `train_end`.
@@ -55,23 +55,22 @@ def test_a_stop_in_one_process_stops_all_and_the_next_run_goes_on(
     # From plain TensorFlow: a checkpoint from before the job used hookbridge.
     names = write_checkpoint(model_dir)
     reached = OLD_STEP
-    # The chief must not end the job before the worker has made a step.
-    may_stop = tmp_path / "may_stop"
     # The second run finds the stop marker of the first one in the directory.
-    for name, own in (
-        ("first", {"worker 0": ["stop_training_at=30"]}),
-        ("second", {"chief 0": ["request_stop_at=30", f"request_stop_if={may_stop}"]}),
+    for name, stops, other, how in (
+        ("first", "worker 0", "chief 0", "stop_training_at=30"),
+        ("second", "chief 0", "worker 0", "request_stop_at=30"),
     ):
         arguments = ("aggregate=2", f"dir={model_dir}")
+        # The job must not end before the other task has made a step.
+        may_stop = tmp_path / f"{name}_may_stop"
         with job(
             *(tmp_path / name, "estimator_job.py", *arguments),
             tasks=TASKS,
-            own=own,
+            own={stops: [how, f"stop_if={may_stop}"]},
             server=fork_server,
         ) as it:
-            if name == "second":
-                it.wait_for("worker 0", "role")
-                may_stop.touch()
+            it.wait_for(other, "role")
+            may_stop.touch()
             codes = it.wait()
         assert set(codes.values()) == {0}, it.logs()
         assert it.idle_secs_to_end() <= 10, it.logs()
@@ -87,7 +86,7 @@ def test_a_stop_in_one_process_stops_all_and_the_next_run_goes_on(
         asking, asked = (it.events("evaluator 0", e) for e in ("asking", "asked"))
         assert len(asking) == len(asked) > 0
         marker = json.loads((model_dir / "hookbridge_stop.json").read_text())
-        assert marker["reason"].startswith(next(iter(own)))
+        assert marker["reason"].startswith(stops)
         # The checkpoint has the variables of the model, and no more.
         (graph,) = it.events("chief 0", "variables")
         saved = [name for name, _ in tf.train.list_variables(checkpoint)]
@@ -150,16 +149,22 @@ def test_a_worker_that_sleeps_until_the_job_is_over(
     assert "exit code" not in it.logs()
 
 
+@pytest.fixture
+def ports() -> Iterator[list[int]]:
+    """Ports on which nobody listens, and which nobody else gets."""
+    with held_ports(3) as held:
+        yield held
+
+
 @pytest.mark.slow
 @pytest.mark.one_tensorflow
 def test_a_worker_whose_servers_have_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, ports: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(member, "LATE_SECS", 1.0)
-    jobs = ("ps", "chief", "worker")
-    ports = free_ports(len(jobs))
     addresses = {
-        job: (f"127.0.0.1:{port}",) for job, port in zip(jobs, ports, strict=True)
+        job: (f"127.0.0.1:{port}",)
+        for job, port in zip(("ps", "chief", "worker"), ports, strict=True)
     }
     config = ClusterConfig(addresses, "worker", 0)
     write_marker(str(tmp_path), JobStop("an earlier run's"))
@@ -168,13 +173,9 @@ def test_a_worker_whose_servers_have_left(
     group.ask_ending = JobEnd(str(tmp_path), config).ask_ending
     with pytest.raises(errors.ClusterError, match=f"`ps` 0 .*{ports[0]}"):
         group.connect(target)
-    timer = threading.Timer(
-        0.2, write_marker, (str(tmp_path), JobStop("this run's", 1))
-    )
-    timer.start()
+    write_marker(str(tmp_path), JobStop("this run's", 1))
     with pytest.raises(GroupStopped):
         group.connect(target)
-    timer.join()
     assert "the job was over" in (group.reason or "")
     assert group.code == 1
     # One that is started again after the end, when no chief comes, ends too.
@@ -186,12 +187,14 @@ def test_a_worker_whose_servers_have_left(
     assert again.code == 1
 
 
-def test_a_stop_from_outside_ends_with_a_chief_that_is_gone(tmp_path: Path) -> None:
-    (server,) = free_ports(1)
-    with socket.create_server(("127.0.0.1", 0)) as chief:
-        ports = {"ps": server, "chief": chief.getsockname()[1]}
-        cluster = {job: (f"127.0.0.1:{port}",) for job, port in ports.items()}
-        config = ClusterConfig(cluster, "evaluator", 0)
+def test_a_stop_from_outside_ends_with_a_chief_that_is_gone(
+    tmp_path: Path, ports: list[int]
+) -> None:
+    addresses = [(f"127.0.0.1:{port}",) for port in ports]
+    config = ClusterConfig(
+        dict(zip(("chief", "ps"), addresses, strict=False)), "evaluator", 0
+    )
+    with socket.create_server(("127.0.0.1", ports[0])):
         end = JobEnd(str(tmp_path), config, lost_secs=1)
         assert end.ask_ending() is None  # the chief is up
     with pytest.raises(errors.ClusterError, match="The chief is gone for 1 s"):

@@ -117,7 +117,8 @@ def test_a_preempted_job_saves_and_the_next_run_goes_on(
 def test_killed_chief_comes_back_and_lost_sessions_do(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:
-    own = {"worker 1": ["abort_at=15"]}
+    # The chief begins when worker 1 has a session, so worker 1 has time to lose it.
+    own = {"worker 0": ["with_peer=worker_1.jsonl"], "worker 1": ["abort_at=15"]}
     arguments = ("last_step=100", "save_steps=5", f"dir={tmp_path}/m")
     with job(tmp_path, *SYNCHRONOUS, *arguments, own=own, server=fork_server) as it:
         it.wait_for("worker 0", "first_batch")
@@ -171,7 +172,8 @@ def test_a_marker_that_cannot_be_written_does_not_hide_the_error_of_a_hook(
     with job(
         *(tmp_path, "estimator_job.py", f"dir={saved}", "aggregate=2"),
         tasks=("ps 0", "chief 0", "worker 0"),
-        own={"chief 0": ["raise_at=15"]},
+        # A worker that comes after the end would find no marker of it.
+        own={"chief 0": ["raise_at=15", "with_peer=worker_0.jsonl"]},
         server=fork_server,
     ) as it:
         codes = it.wait()

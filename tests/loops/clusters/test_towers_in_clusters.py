@@ -17,10 +17,13 @@ STEPS = 20
 def test_replicated_model_function(tmp_path: Path, fork_server: ForkServer) -> None:
     arguments = (f"last_step={STEPS}", "aggregate=2", "step_secs=0.01", "towers=2")
     jobs = {}
-    for name, tasks in (("cluster", TASKS), ("alone", ("worker 0",))):
+    # The chief must not end the job before the other worker has made a step.
+    both = {"worker 0": ["with_peer=worker_1.jsonl", "peer_event=step"]}
+    for name, tasks, own in (("cluster", TASKS, both), ("alone", ("worker 0",), {})):
         with job(
             *(tmp_path / name, "session_job.py", *arguments),
             tasks=tasks,
+            own=own,
             server=fork_server,
             alone=len(tasks) == 1,
         ) as it:

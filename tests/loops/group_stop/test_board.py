@@ -7,14 +7,15 @@ import contextlib
 from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.board import JobStop, StopBoard
 from hookbridge.jobs.loops.group_stop.member import POLL_SECS
-from hookbridge.jobs.loops.tasks.ports import free_ports
+from hookbridge.jobs.loops.tasks.ports import held_ports
 from hookbridge.jobs.loops.tasks.server import start_server
 
 
 def test_a_stop_counts_whose_writer_died_before_it_woke_the_others() -> None:
-    worker, server = (f"127.0.0.1:{port}" for port in free_ports(2))
-    config = ClusterConfig({"worker": (worker,), "ps": (server,)}, "ps", 0)
-    target = start_server(config, None).target
+    with held_ports(2) as ports:
+        worker, server = (f"127.0.0.1:{port}" for port in ports)
+        config = ClusterConfig({"worker": (worker,), "ps": (server,)}, "ps", 0)
+        target = start_server(config, None).target
     with contextlib.closing(StopBoard(target, config)) as board:
         board.begin(1)
         assert board.ending(1) is None

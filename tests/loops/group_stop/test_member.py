@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -19,7 +19,7 @@ from hookbridge.jobs.loops.group_stop.board import (
     stop_job,
 )
 from hookbridge.jobs.loops.group_stop.member import GroupStop, GroupStopped
-from hookbridge.jobs.loops.tasks.ports import free_ports, held_ports
+from hookbridge.jobs.loops.tasks.ports import held_ports
 from hookbridge.jobs.loops.tasks.server import own_target, start_server
 
 TASKS = ("chief", "worker", "ps")
@@ -30,8 +30,8 @@ STOP = JobStop("an evaluator: it received SIGTERM", PREEMPTED)
 class Job:
     """A chief, a worker and a parameter server, whose servers run in this process."""
 
-    def __init__(self) -> None:
-        hosts = [f"127.0.0.1:{port}" for port in free_ports(3)]
+    def __init__(self, ports: Sequence[int]) -> None:
+        hosts = [f"127.0.0.1:{port}" for port in ports]
         self._cluster = {name: (host,) for name, host in zip(TASKS, hosts, strict=True)}
         for task in TASKS:
             start_server(self.config(task), None)
@@ -50,8 +50,9 @@ class Job:
 
 
 @pytest.fixture(scope="module")
-def job() -> Job:
-    return Job()
+def job() -> Iterator[Job]:
+    with held_ports(len(TASKS)) as ports:
+        yield Job(ports)
 
 
 @pytest.fixture
@@ -237,9 +238,9 @@ def test_a_process_without_servers_stops_itself_only() -> None:
 
 
 def test_no_job_can_be_stopped_where_none_began() -> None:
-    (port,) = free_ports(1)
-    config = ClusterConfig({"ps": (f"127.0.0.1:{port}",)}, "ps", 0)
-    target = start_server(config, None).target
+    with held_ports(1) as (port,):
+        config = ClusterConfig({"ps": (f"127.0.0.1:{port}",)}, "ps", 0)
+        target = start_server(config, None).target
     assert not stop_job(target, config, STOP)
     with contextlib.closing(StopBoard(target, config)) as board:
         assert board.are_written(["generation", "stop_0"]) == [False, False]

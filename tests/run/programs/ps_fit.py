@@ -20,18 +20,18 @@ def show_threads():
 atexit.register(show_threads)  # runs last
 
 
-def pick_unused_port():
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        return probe.getsockname()[1]
+def pick_unused_port(probe):
+    """A port that nobody else gets before the server listens and `probe` is closed."""
+    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    probe.bind(("localhost", 0))
+    return probe.getsockname()[1]
 
 
 def create_in_process_cluster(num_workers, num_ps):
     """Creates and starts local servers and returns the cluster_resolver."""
-    cluster_dict = {
-        "worker": [f"localhost:{pick_unused_port()}" for _ in range(num_workers)],
-        "ps": [f"localhost:{pick_unused_port()}" for _ in range(num_ps)],
-    }
+    probes = [socket.socket() for _ in range(num_workers + num_ps)]
+    hosts = [f"localhost:{pick_unused_port(probe)}" for probe in probes]
+    cluster_dict = {"worker": hosts[:num_workers], "ps": hosts[num_workers:]}
     cluster_spec = tf.train.ClusterSpec(cluster_dict)
     worker_config = tf.compat.v1.ConfigProto()
     worker_config.inter_op_parallelism_threads = num_workers + 1
@@ -42,6 +42,8 @@ def create_in_process_cluster(num_workers, num_ps):
     for i in range(num_ps):
         tf.distribute.Server(
             cluster_spec, job_name="ps", task_index=i, protocol="grpc")
+    for probe in probes:
+        probe.close()
     return tf.distribute.cluster_resolver.SimpleClusterResolver(
         cluster_spec, rpc_layer="grpc")
 

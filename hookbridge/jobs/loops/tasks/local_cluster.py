@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import FrameType
+from typing import NamedTuple
 
 from hookbridge import errors
 from hookbridge.ground.arguments import count, instance, seconds, shown, writable
@@ -161,6 +162,7 @@ class LocalCluster:
                     if not received:
                         tasks.append(self._start(config, words, outputs))
                         guard.watch(tasks[-1].process.pid)
+                        _pass_on_to_last(tasks, received)
                 return _wait(tasks, outputs, received, guard)
             finally:
                 _end(tasks, outputs, received, self.grace_secs)
@@ -168,8 +170,29 @@ class LocalCluster:
                 outputs.close()
 
 
+class _Signal(NamedTuple):
+    """A signal that this process has received.
+
+    Attributes:
+      number: which one.
+      passed_on: which one the tasks get.
+      num_tasks: how many tasks have got it: those that had been started.
+    """
+
+    number: int
+    passed_on: int
+    num_tasks: int
+
+
+def _pass_on_to_last(tasks: list[LocalTask], received: list[_Signal]) -> None:
+    """Send the newest task the signals that came while it was being started."""
+    for each in received:
+        if each.num_tasks < len(tasks):
+            tasks[-1].send(each.passed_on)
+
+
 def _wait(
-    tasks: list[LocalTask], outputs: Outputs, received: list[int], guard: Guard
+    tasks: list[LocalTask], outputs: Outputs, received: list[_Signal], guard: Guard
 ) -> int:
     """Return the job's exit code; once nothing trains, servers get some seconds."""
     trained: float | None = None
@@ -178,7 +201,7 @@ def _wait(
             if task.look_whether_empty():
                 guard.forget(task.process.pid)
         if received:
-            return 128 + received[0]
+            return 128 + received[0].number
         if (code := _code_of_job(tasks)) is not None:
             return code
         if all(task.serves or task.exit_code is not None for task in tasks):
@@ -200,7 +223,7 @@ def _code_of_job(tasks: list[LocalTask]) -> int | None:
 
 
 def _end(
-    tasks: list[LocalTask], outputs: Outputs, received: list[int], grace_secs: float
+    tasks: list[LocalTask], outputs: Outputs, received: list[_Signal], grace_secs: float
 ) -> None:
     """End tasks that still run: with SIGTERM first, then with SIGKILL."""
     if not received:  # else they have got a signal, and need their time to save
@@ -216,17 +239,17 @@ def _end(
 
 
 @contextlib.contextmanager
-def _forwarded_signals(tasks: list[LocalTask]) -> Iterator[list[int]]:
+def _forwarded_signals(tasks: list[LocalTask]) -> Iterator[list[_Signal]]:
     """Pass signals on to the tasks; yield a list of the signals received.
 
     A closed terminal and Ctrl-\\ become SIGTERM, at which tasks save. A signal that
     this process ignores, such as SIGHUP under `nohup`, stays ignored.
     """
-    received: list[int] = []
+    received: list[_Signal] = []
 
     def forward(number: int, frame: FrameType | None) -> None:
-        received.append(number)
         passed_on = number if number == signal.SIGINT else signal.SIGTERM
+        received.append(_Signal(number, passed_on, len(tasks)))
         for task in tasks:
             task.send(passed_on)
 

@@ -82,10 +82,14 @@ class Outputs:
                 self._selector.unregister(key.fileobj)
 
     def drain(self, secs: float) -> None:
-        """Wait until all output of ended tasks has been passed on, at most so long."""
+        """Wait until all output of ended tasks has been passed on, at most so long.
+
+        What is there by then is passed on, also if the time is over.
+        """
         deadline = time.monotonic() + secs
         while self._selector.get_map() and time.monotonic() < deadline:
             self.wait(deadline - time.monotonic())
+        self.wait(0.0)  # a busy machine may have held this process up
 
     def close(self) -> None:
         """Drop text that cannot be written; else the interpreter's end would fail."""

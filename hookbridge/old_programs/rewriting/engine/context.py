@@ -6,11 +6,6 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hookbridge.old_programs.names import old_keras
-from hookbridge.old_programs.names.outcome import Resolution
-from hookbridge.old_programs.names.resolution import resolve
-from hookbridge.old_programs.names.syntax import is_below
-from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading.comments import has_mark
 from hookbridge.old_programs.reading.import_statements import (
     STATEMENTS,
@@ -27,6 +22,9 @@ from hookbridge.old_programs.rewriting.engine.results import Edit
 from hookbridge.old_programs.rewriting.engine.text_changes import TextChanges
 from hookbridge.old_programs.scanning.findings import Finding
 from hookbridge.old_programs.scanning.guests import Guests
+from hookbridge.tf1_names.outcome import Resolution
+from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.target import Target
 
 _LOAD = ast.Load()
 
@@ -101,23 +99,8 @@ class Context:
         return None if name is None else self.meant(name)
 
     def resolve(self, name: str) -> Resolution | None:
-        """Return what becomes of a canonical name in this file.
-
-        None if the target has it.
-        """
-        outcome = resolve(name, self.target)
-        if outcome is None:
-            return None
-        if outcome.code == "KERAS_PRIVATE":
-            # In a file of TensorFlow 1 the public Keras is that of v1.
-            return outcome._replace(replacement=self.meant(outcome.replacement))
-        is_there = old_keras.is_there(name, self.target)
-        if is_there and not self.place.has_keras2_of(self.target):
-            return None
-        if outcome.code in old_keras.CODES:
-            replacement = old_keras.in_file(outcome.replacement, self.place.targets_tf1)
-            return outcome._replace(replacement=replacement)
-        return outcome
+        """Return what becomes of a canonical name in this file; None if it stays."""
+        return self.place.outcome(name, self.target)
 
     def may_go(self, one: Import) -> bool:
         """Return whether nothing needs, or asks to keep, the name of an import.
@@ -157,11 +140,7 @@ class Context:
         ):
             return None
         name = self.name(node)
-        if name is None or any(
-            is_below(name, written) for written in self.place.meaning.written
-        ):
-            return None
-        outcome = self.resolve(name)
+        outcome = None if name is None else self.resolve(name)
         return outcome if outcome is not None and outcome.replacement else None
 
     def is_found(self, node: ast.expr, code: str) -> bool:

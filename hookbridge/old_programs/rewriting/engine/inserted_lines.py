@@ -6,10 +6,10 @@ import ast
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from hookbridge.old_programs.names.parsing import parsed
 from hookbridge.old_programs.reading.import_statements import Import, canonical, imports
 from hookbridge.old_programs.reading.modules import split_lines
 from hookbridge.old_programs.reading.notebooks import is_border
+from hookbridge.tf1_names.parsing import parsed
 
 # The number of the statement that a line follows, and the line.
 Line = tuple[int, str]

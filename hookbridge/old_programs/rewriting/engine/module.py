@@ -6,7 +6,6 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading.imported_files import link
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Place
@@ -16,6 +15,7 @@ from hookbridge.old_programs.rewriting.engine.results import Edit, Rewritten
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 from hookbridge.old_programs.scanning.findings import Finding
 from hookbridge.old_programs.scanning.scan import findings_of
+from hookbridge.tf1_names.target import Target
 
 MAX_WALKS = 4
 
@@ -25,7 +25,7 @@ def rewrite_module(
     in_program: Place,
     target: Target,
     rules: Sequence[RewriteRule],
-    has_comments: bool,
+    adds_comments: bool,
     guests: Mapping[str, str],
 ) -> Rewritten:
     """Return the rewrite of one module.
@@ -35,7 +35,7 @@ def rewrite_module(
       in_program: what its program says of it.
       target: the TensorFlow that it has to run on.
       rules: the rules, in the order in which they are tried.
-      has_comments: whether what needs a person gets a comment.
+      adds_comments: whether what needs a person gets a comment.
       guests: the guest classes of other files, and the kind of each.
     """
     before = module.text
@@ -56,7 +56,7 @@ def rewrite_module(
         has_found = any(finding.code in codes for finding in findings)
         if not (has_found or context.is_unfinished):
             break
-    text = results.with_comments(module, findings) if has_comments else module.text
+    text = results.with_comments(module, findings) if adds_comments else module.text
     return Rewritten(before, text, tuple(edits), results.comments_of(text))
 
 

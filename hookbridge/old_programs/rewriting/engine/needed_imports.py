@@ -7,10 +7,10 @@ import builtins
 import sys
 from collections.abc import Collection, Iterator
 
-from hookbridge.old_programs.names.target import Target
 from hookbridge.old_programs.reading.import_statements import canonical, imports
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.rewriting.engine.inserted_lines import InsertedLines
+from hookbridge.tf1_names.target import Target
 
 # Root of a dotted name -> module, and the name it is usually imported as.
 _USUAL = {"tf": ("tensorflow", "tf"), "hookbridge": ("hookbridge", "hb")}

@@ -8,11 +8,6 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hookbridge.old_programs.names import old_keras
-from hookbridge.old_programs.names.old_keras import KERAS
-from hookbridge.old_programs.names.outcome import Resolution
-from hookbridge.old_programs.names.removed_in_libraries import removed_part
-from hookbridge.old_programs.names.syntax import is_below
 from hookbridge.old_programs.reading.import_statements import (
     Import,
     all_imports,
@@ -22,6 +17,11 @@ from hookbridge.old_programs.reading.import_statements import (
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.needed_imports import module_of
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
+from hookbridge.tf1_names import old_keras
+from hookbridge.tf1_names.old_keras import KERAS
+from hookbridge.tf1_names.outcome import Resolution
+from hookbridge.tf1_names.removed_in_libraries import removed_part
+from hookbridge.tf1_names.syntax import is_below
 
 NAME = "dead-imports"
 # What is below these is written by its whole name.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 
-from hookbridge.old_programs.names.syntax import last_name, times_bound
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.results import comment
@@ -15,6 +14,7 @@ from hookbridge.old_programs.scanning.guests import (
     HOOK_ARGUMENTS,
     KERAS_LOOPS,
 )
+from hookbridge.tf1_names.syntax import last_name, times_bound
 
 NAME = "guest-lists"
 _EPOCHS = "STEPS_PER_EPOCH"

@@ -5,20 +5,20 @@ from __future__ import annotations
 import ast
 import re
 
-from hookbridge.old_programs.names.changes import renamed_method
-from hookbridge.old_programs.names.old_values import old_values
-from hookbridge.old_programs.names.removed_in_libraries import (
+from hookbridge.old_programs.rewriting.engine.context import Context
+from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
+from hookbridge.old_programs.scanning import tpu_names
+from hookbridge.tf1_names.changes import renamed_method
+from hookbridge.tf1_names.old_values import old_values
+from hookbridge.tf1_names.removed_in_libraries import (
     removed_methods,
     removed_names,
 )
-from hookbridge.old_programs.names.renamed_arguments import (
+from hookbridge.tf1_names.renamed_arguments import (
     change_of,
     needs_no_name,
     surplus,
 )
-from hookbridge.old_programs.rewriting.engine.context import Context
-from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
-from hookbridge.old_programs.scanning import tpu_names
 
 NAME = "old-arguments"
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from hookbridge.old_programs.names.outcome import Resolution
 from hookbridge.old_programs.reading import starred
 from hookbridge.old_programs.reading.import_statements import canonical
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
+from hookbridge.tf1_names.outcome import Resolution
 
 NAME = "starred-imports"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 import re
 
-from hookbridge.old_programs.names.private_names import FILES
-from hookbridge.old_programs.names.resolution import is_of_no_version, resolve
 from hookbridge.old_programs.reading.import_statements import canonical, loaded
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Place
 from hookbridge.old_programs.rewriting.engine.context import Context, root_of
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
+from hookbridge.tf1_names.private_names import FILES
+from hookbridge.tf1_names.resolution import is_of_no_version, resolve
 
 NAME = "v1-imports"
 _V1 = "tensorflow.compat.v1"

@@ -14,7 +14,6 @@ import re
 from collections.abc import Collection
 from typing import Any, TypeGuard
 
-from hookbridge.old_programs.names import removed_in_libraries
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.run.given_back import (
@@ -23,6 +22,7 @@ from hookbridge.old_programs.run.given_back import (
     removed_names,
     removed_randomness,
 )
+from hookbridge.tf1_names import removed_in_libraries
 
 HELPER = "__hookbridge_given__"
 _READING = "hookbridge.old_programs.run.given_back.reading"

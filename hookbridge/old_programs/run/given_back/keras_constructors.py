@@ -10,8 +10,8 @@ from typing import Any
 
 from hookbridge.contrib.private_modules import keras2_package
 from hookbridge.ground.patching import InstanceMethods
-from hookbridge.old_programs.names.changes import changes_in
-from hookbridge.old_programs.names.keras_arguments import of_today
+from hookbridge.tf1_names.changes import changes_in
+from hookbridge.tf1_names.keras_arguments import of_today
 
 # The modules that have the classes, below the package of Keras 2 and in its v1 API.
 _MODULES = ("layers", "models", "optimizers", "optimizers.legacy")

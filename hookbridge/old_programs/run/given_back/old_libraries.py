@@ -11,12 +11,12 @@ import re
 import types
 from importlib.machinery import SourceFileLoader
 
-from hookbridge.old_programs.names.removed_in_libraries import removed_names
 from hookbridge.old_programs.reading.libraries import package_of
 from hookbridge.old_programs.reading.library_losses import LEFT_ALONE
 from hookbridge.old_programs.reading.modules import Unread, read_module
 from hookbridge.old_programs.run.given_back import asking
 from hookbridge.old_programs.run.given_back import removed_names as given_names
+from hookbridge.tf1_names.removed_in_libraries import removed_names
 
 _LIBRARIES = ("Python", "NumPy")
 # Module -> what files call it.

@@ -14,7 +14,6 @@ import types
 from typing import Any
 
 from hookbridge.ground.patching import MISSING
-from hookbridge.old_programs.names import removed_in_libraries
 from hookbridge.old_programs.run.given_back import (
     removed_arguments,
     removed_methods,
@@ -22,6 +21,7 @@ from hookbridge.old_programs.run.given_back import (
     removed_randomness,
 )
 from hookbridge.old_programs.run.given_back.removed_arguments import not_converted
+from hookbridge.tf1_names import removed_in_libraries
 
 
 class Reader:

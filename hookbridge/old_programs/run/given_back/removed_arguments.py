@@ -12,9 +12,9 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from hookbridge.ground.patching import assign
-from hookbridge.old_programs.names import old_values
-from hookbridge.old_programs.names.changes import OF_FUNCTIONS, Change
 from hookbridge.old_programs.run.given_back import removed_randomness
+from hookbridge.tf1_names import old_values
+from hookbridge.tf1_names.changes import OF_FUNCTIONS, Change
 
 _Function: TypeAlias = Callable[..., Any]
 _Any = TypeVar("_Any", bound=Callable[..., Any])

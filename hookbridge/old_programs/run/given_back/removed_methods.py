@@ -12,8 +12,8 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from hookbridge.old_programs.names import removed_in_libraries
 from hookbridge.old_programs.run.given_back import removed_names
+from hookbridge.tf1_names import removed_in_libraries
 
 
 def _tostring(self: Any, *order: Any, **named: Any) -> bytes:

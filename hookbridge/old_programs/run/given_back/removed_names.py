@@ -19,8 +19,8 @@ from hookbridge import errors
 from hookbridge.contrib.private_modules import KERAS, keras2_package
 from hookbridge.ground.extras import is_installed
 from hookbridge.ground.patching import MISSING
-from hookbridge.old_programs.names.removed_in_libraries import removed_names
 from hookbridge.old_programs.run.given_back import removed_pictures
+from hookbridge.tf1_names.removed_in_libraries import removed_names
 
 
 class ArgSpec(NamedTuple):

@@ -99,7 +99,7 @@ class Joiner:
     def evaluation_hooks(self) -> list[Any]:
         """Return new guests as hooks for an evaluation.
 
-        None for one of the guests' own.
+        An empty list for an evaluation that the guests themselves asked for.
         """
         if self._here.is_muted:
             return []

@@ -10,10 +10,11 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.session_graph.steps import StepGraph
+from hookbridge.adapters.session_graph.steps import StepFinder
 from hookbridge.ground import collected, patching
 from hookbridge.ground.protocols import Graph, Session
 from hookbridge.old_programs.run.joining.joiner import Joiner
+from hookbridge.reference.recording_writer import records_here
 
 v1 = tf.compat.v1
 
@@ -27,7 +28,7 @@ class TrainingGraphs:
     """The graphs of plain sessions, and the steps that were found in them."""
 
     def __init__(self) -> None:
-        self._steps: weakref.WeakKeyDictionary[Any, tuple[int, StepGraph]] = (
+        self._steps: weakref.WeakKeyDictionary[Any, tuple[int, StepFinder]] = (
             weakref.WeakKeyDictionary()
         )
 
@@ -35,7 +36,7 @@ class TrainingGraphs:
         """Return whether a run of these fetches trains."""
         version, steps = self._steps.get(graph, (-1, None))
         if steps is None or version != graph.version:
-            steps = StepGraph(graph, collected.global_step(graph))
+            steps = StepFinder(graph, collected.global_step(graph))
             self._steps[graph] = graph.version, steps
         try:
             return steps.trains and steps.step_of(fetches) is not None
@@ -61,6 +62,8 @@ def record(joiner: Joiner, run: Callable[..., Any]) -> Callable[..., Any]:
         if not graphs.is_step(session.graph, fetches):
             return None
         if hook is None:
+            if not records_here():
+                return None
             hook = joiner.recorder()
             with session.graph.as_default():
                 hook.begin()

@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.session_graph.steps import StepGraph
+from hookbridge.adapters.session_graph.steps import StepFinder
 from hookbridge.ground import collected, patching
 from hookbridge.ground.protocols import Graph
 from hookbridge.old_programs.run.joining import plain_steps, servers
@@ -43,7 +43,7 @@ def kind_of_sessions() -> Any:
 
 def trains(graph: Graph) -> bool:
     """Return whether a run on a graph can be a training step."""
-    return StepGraph(graph, collected.global_step(graph)).trains
+    return StepFinder(graph, collected.global_step(graph)).trains
 
 
 def _inside(joiner: Joiner, method: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from hookbridge.old_programs.names.changes import Change, changes_in, of_method
-from hookbridge.old_programs.names.syntax import called_method, keywords
+from hookbridge.tf1_names.changes import Change, changes_in, of_method
+from hookbridge.tf1_names.syntax import called_method, keywords
 
 # What had one size of a kernel each; the first one has all of them today.
 _SIDES = (("nb_row", "nb_col"), ("kernel_dim1", "kernel_dim2", "kernel_dim3"))

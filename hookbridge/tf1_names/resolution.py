@@ -8,10 +8,10 @@ is for gets a branch of `resolve`, and its code a row in data/codes.json.
 
 from __future__ import annotations
 
-from hookbridge.old_programs.names import contrib_names, old_keras, private_names
-from hookbridge.old_programs.names.contrib_names import Source
-from hookbridge.old_programs.names.installed_names import has
-from hookbridge.old_programs.names.outcome import (
+from hookbridge.tf1_names import contrib_names, old_keras, private_names
+from hookbridge.tf1_names.contrib_names import Source
+from hookbridge.tf1_names.installed_names import has
+from hookbridge.tf1_names.outcome import (
     ESTIMATOR,
     OTHER_IN_V1,
     V1,
@@ -21,13 +21,13 @@ from hookbridge.old_programs.names.outcome import (
     joined,
     without_replacement,
 )
-from hookbridge.old_programs.names.removed_in_libraries import (
+from hookbridge.tf1_names.removed_in_libraries import (
     is_there,
     removed_names,
     removed_part,
 )
-from hookbridge.old_programs.names.syntax import is_below
-from hookbridge.old_programs.names.target import (
+from hookbridge.tf1_names.syntax import is_below
+from hookbridge.tf1_names.target import (
     Target,
     had_in_tf1,
     slim_has,
@@ -138,7 +138,7 @@ def _resolve_estimator(name: str, prefix: str, target: Target) -> Resolution | N
             if had_in_tf1(f"tf.estimator.{inside}")
             else _NEVER
         )
-    if prefix == f"{V1}.estimator":
+    if prefix != "tf.estimator":  # the package itself has the names of v1, too
         is_v1 = is_v1 or inside.partition(".")[0] in ("", *OTHER_IN_V1)
     return Resolution("ESTIMATOR", joined(ESTIMATOR, "v1" if is_v1 else "", inside))
 

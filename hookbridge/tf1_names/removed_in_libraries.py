@@ -13,7 +13,7 @@ import sys
 from typing import NamedTuple
 
 from hookbridge.ground.extras import is_installed
-from hookbridge.old_programs.names.target import table
+from hookbridge.tf1_names.target import table
 
 
 class RemovedName(NamedTuple):

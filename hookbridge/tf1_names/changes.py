@@ -11,7 +11,7 @@ import functools
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
-from hookbridge.old_programs.names.target import table
+from hookbridge.tf1_names.target import table
 
 # What there is to do besides renaming.
 _Note: TypeAlias = Literal[

@@ -11,10 +11,11 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from hookbridge.old_programs.names.outcome import V1, Resolution
-from hookbridge.old_programs.names.private_names import moved_in_keras
-from hookbridge.old_programs.names.removed_in_libraries import removed_part
-from hookbridge.old_programs.names.target import Target, had_in_tf1, table
+from hookbridge.tf1_names.outcome import V1, Resolution
+from hookbridge.tf1_names.private_names import moved_in_keras
+from hookbridge.tf1_names.removed_in_libraries import removed_part
+from hookbridge.tf1_names.syntax import is_below
+from hookbridge.tf1_names.target import Target, had_in_tf1, table
 
 KERAS = "keras"
 TF_KERAS = "tf.keras"
@@ -141,18 +142,23 @@ def _way_out(name: str) -> str:
     return next((hints[parent] for parent in above if parent in hints), "your own code")
 
 
-def in_file(replacement: str, of_tf1: bool) -> str:
-    """Return a name of `tf.keras` as a file has to write it.
+def in_file(outcome: Resolution, target: Target, *, of_tf1: bool) -> Resolution:
+    """Return an answer with the name of `tf.keras` that a file has to write.
 
     Args:
-      replacement: the name.
+      outcome: what becomes of a name; those of other modules stay as they are.
+      target: the TensorFlow that has the new name.
       of_tf1: whether the file means TensorFlow 1 by `tf`.
     """
-    if of_tf1 and replacement.startswith(f"{TF_KERAS}"):
-        return replacement.replace("tf.", f"{V1}.", 1)
-    if replacement in _LEGACY:
-        return replacement.replace(".optimizers.", ".optimizers.legacy.")
-    return replacement
+    name = outcome.replacement
+    is_of_package = outcome.code in CODES
+    if not (is_of_package or outcome.code == "KERAS_PRIVATE"):
+        return outcome
+    if of_tf1 and is_below(name, TF_KERAS) and target.has_v1(name):
+        name = name.replace("tf.", f"{V1}.", 1)
+    elif is_of_package and not of_tf1 and name in _LEGACY:
+        name = name.replace(".optimizers.", ".optimizers.legacy.")
+    return outcome._replace(replacement=name)
 
 
 def places(dotted: str, package: str, of_tf1: bool) -> list[str]:

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 from hookbridge import errors
 from hookbridge.ground import installed
 from hookbridge.ground.package_files import files_below, packaged
-from hookbridge.old_programs.names.syntax import is_below
+from hookbridge.tf1_names.syntax import is_below
 
-DATA = packaged("hookbridge.old_programs.names", "data")
+DATA = packaged("hookbridge.tf1_names", "data")
 RELEASED = "2.21"  # the newest release; the names of its candidate are known too
 _V1 = "compat.v1"
 Tables: TypeAlias = Mapping[str, Mapping[str, list[str] | None]]

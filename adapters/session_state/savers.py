@@ -19,7 +19,7 @@ from hookbridge.ground.patching import InstanceMethods, before_close
 from hookbridge.ground.protocols import Graph, Session
 
 
-class Saves:
+class FollowedSavers:
     """Follows the savers in the collection `SAVERS`, those of a later Scaffold too.
 
     The first one is that of the loop's `CheckpointSaverHook` and of what restores the
@@ -155,7 +155,7 @@ class Saves:
 
 
 def let_others_wait(session: Session) -> None:
-    """Savers of the session's hooks that no collection has wait for the thread too.
+    """Let savers of the session's hooks that no collection has wait for the thread too.
 
     Called while the hooks get the new session.
 
@@ -176,7 +176,7 @@ def let_others_wait(session: Session) -> None:
 
 
 def _let_wait(saver: Any, session: Session) -> None:
-    """Until a session is closed, each save of a saver waits for the thread."""
+    """Let each save of a saver wait for the thread, until a session is closed."""
     save = saver.save
 
     @functools.wraps(save)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hookbridge.ground import compat
-from hookbridge.old_programs.names.installed_names import missing, missing_private
-from hookbridge.old_programs.names.outcome import (
+from hookbridge.tf1_names.installed_names import missing, missing_private
+from hookbridge.tf1_names.outcome import (
     ESTIMATOR,
     OTHER_IN_V1,
     V1,
@@ -15,8 +15,8 @@ from hookbridge.old_programs.names.outcome import (
     joined,
     without_replacement,
 )
-from hookbridge.old_programs.names.syntax import is_below
-from hookbridge.old_programs.names.target import Target, had_in_tf1, table
+from hookbridge.tf1_names.syntax import is_below
+from hookbridge.tf1_names.target import Target, had_in_tf1, table
 
 # A part of a private module's name, and the module of `tf.compat.v1` whose public names
 # replace the removed ones.

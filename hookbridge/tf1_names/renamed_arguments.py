@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from hookbridge.old_programs.names import keras_arguments
-from hookbridge.old_programs.names.changes import OF_FUNCTIONS, Change, of_method
-from hookbridge.old_programs.names.old_values import READING, reads_bytes
-from hookbridge.old_programs.names.syntax import called_method
+from hookbridge.tf1_names import keras_arguments
+from hookbridge.tf1_names.changes import OF_FUNCTIONS, Change, of_method
+from hookbridge.tf1_names.old_values import READING, reads_bytes
+from hookbridge.tf1_names.syntax import called_method
 
 
 def change_of(

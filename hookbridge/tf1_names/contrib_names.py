@@ -17,10 +17,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from hookbridge.ground.package_files import packaged
-from hookbridge.old_programs.names.installed_names import missing
-from hookbridge.old_programs.names.outcome import joined
-from hookbridge.old_programs.names.syntax import is_below
-from hookbridge.old_programs.names.target import DATA, table
+from hookbridge.tf1_names.installed_names import missing
+from hookbridge.tf1_names.outcome import joined
+from hookbridge.tf1_names.syntax import is_below
+from hookbridge.tf1_names.target import DATA, table
 
 FILE = DATA / "contrib-1.15.json"
 _ROOTS = frozenset({"estimator", "ours", "private", "tensorboard", "tf", "tf_slim"})

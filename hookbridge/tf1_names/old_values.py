@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Iterator
 
-from hookbridge.old_programs.names import keras_arguments
-from hookbridge.old_programs.names.syntax import (
+from hookbridge.tf1_names import keras_arguments
+from hookbridge.tf1_names.syntax import (
     called_function,
     keyword,
     keywords,

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from hookbridge.ground import compat
 from hookbridge.ground.module_names import ModuleNames, names_of_module
-from hookbridge.old_programs.names.parsing import parsed
-from hookbridge.old_programs.names.target import Target
+from hookbridge.tf1_names.parsing import parsed
+from hookbridge.tf1_names.target import Target
 
 # What each module has, whatever its text says.
 _OF_MODULES = frozenset({*vars(types.ModuleType("")), *dir(types.ModuleType)}) | {

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hookbridge.old_programs.names.syntax import is_below
-from hookbridge.old_programs.names.target import Target, table
+from hookbridge.tf1_names.syntax import is_below
+from hookbridge.tf1_names.target import Target, table
 
 V1 = "tf.compat.v1"
 ESTIMATOR = "hookbridge.estimator"
 # Names that mean different things in `tf.estimator` and `tf.compat.v1.estimator`.
 OTHER_IN_V1 = frozenset(table("names")["other in v1"])
-# Private names with these codes may still be there.
-_MAY_BE_THERE = frozenset({"PRIVATE", "KERAS_COPY"})
+# Private names may still be there, and no program reaches what no version had.
+_NOT_REMOVED = frozenset({"PRIVATE", "KERAS_COPY", "NOT_IN_1_15"})
 
 
 class Resolution(NamedTuple):
@@ -25,7 +25,7 @@ class Resolution(NamedTuple):
     @property
     def is_removed(self) -> bool:
         """Return whether an import of the name fails, and no other name replaces it."""
-        return not self.replacement and self.code not in _MAY_BE_THERE
+        return not self.replacement and self.code not in _NOT_REMOVED
 
     @property
     def way_out(self) -> str:
