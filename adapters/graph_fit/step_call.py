@@ -87,7 +87,7 @@ class StepCall:
     def _feeds(self, feed_dict: Mapping[Any, Any]) -> dict[str, Any]:
         """`{tensor name: array}` of a feed, checked as `Session.run` checks it."""
         feeds: dict[str, Any] = {}
-        for key, value in feed_dict.items():
+        for key, value in structures.flat_feeds(feed_dict):
             if isinstance(key, tf.Tensor) and key.name in self._own:
                 feeds[key.name] = value  # Keras has made an array of it
                 continue

@@ -8,6 +8,7 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.ground.protocols import Tensor
+from hookbridge.ground.structures import flat_feeds
 
 _SEE = "model in a session"
 
@@ -114,10 +115,10 @@ def no_value_error(rate: LearningRate) -> errors.LiveModelError:
 
 def loop_feed_of(tensor: Tensor, feed_dict: Mapping[Any, Any] | None) -> Any:
     """Return the value that the loop itself feeds for a tensor in a step, or None."""
-    if not feed_dict:
-        return None
-    value = feed_dict.get(tensor)
-    return feed_dict.get(tensor.name) if value is None else value
+    for key, value in flat_feeds(feed_dict):
+        if key is tensor or (type(key) is str and key == tensor.name):
+            return value
+    return None
 
 
 def check_feeds(rates: Mapping[Any, Any], feed_dict: Mapping[Any, Any] | None) -> None:

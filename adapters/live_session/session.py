@@ -267,7 +267,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         graph = self._live_graph
         pairs = {
             tensor.name: (tensor, feeds.array_of(graph, tensor, part))
-            for key, value in feed_dict.items()
+            for key, value in structures.flat_feeds(feed_dict)
             for tensor, part in feeds.dense(graph, key, value)
         }
         return [pairs[name] for name in sorted(pairs)]

@@ -16,6 +16,7 @@ from hookbridge.adapters.session_graph import graph_ops
 from hookbridge.adapters.session_graph.log_sources import LogSource
 from hookbridge.adapters.session_graph.steps import ReachedOps
 from hookbridge.ground.protocols import Graph, Operation
+from hookbridge.ground.structures import flat_feeds
 
 # Ops that have an iterator's handle as input and take no data from it.
 _HARMLESS = (
@@ -122,7 +123,7 @@ def fed_placeholders(
       feed_dict: the `feed_dict` of the run; None feeds nothing.
     """
     ops = set()
-    for key in feed_dict or {}:
+    for key, _ in flat_feeds(feed_dict):
         for part in graph_ops.parts(key):
             ops.add(graph.as_graph_element(part, allow_operation=False).op)
     return frozenset(op for op in ops if op.type == _PLACEHOLDER)

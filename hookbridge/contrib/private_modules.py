@@ -94,6 +94,29 @@ class _Private(View):
             super().__delattr__(name)
 
 
+class Package(types.ModuleType):
+    """`tensorflow.python` by TensorFlow itself: `tf.python.ops.array_ops`.
+
+    What is in it is found as an import finds it.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        dotted = f"{self.__name__}.{name}"
+        try:
+            value = None if name.startswith("__") else find(dotted)
+        except ModuleNotFoundError:
+            value = None
+        if value is None:
+            value = getattr(find(self.__name__), name)
+        elif hasattr(value, "__path__"):
+            value = Package(dotted)
+        self.__dict__[name] = value
+        return value
+
+    def __dir__(self) -> list[str]:
+        return dir(find(self.__name__))
+
+
 def find(dotted: str) -> Any:
     """Return the module that a name below `tensorflow.python` means."""
     if dotted == PYTHON_KERAS or dotted.startswith(f"{PYTHON_KERAS}."):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -63,6 +63,26 @@ def structure_key(fetches: Any) -> Any:
         _element_types.add(kind)
         return id(fetches)
     raise UnknownStructureError(f"{kind} in fetches")
+
+
+def flat_feeds(feed_dict: Mapping[Any, Any] | None) -> Iterator[tuple[Any, Any]]:
+    """Yield what a `feed_dict` feeds, as `Session.run` reads it.
+
+    A key may be a structure of tensors, such as the state of a recurrent network. Its
+    value then has as many parts.
+
+    Args:
+      feed_dict: the `feed_dict` of a run; None feeds nothing.
+
+    Raises:
+      ValueError: a structure and its value have different numbers of parts.
+    """
+    for key, value in (feed_dict or {}).items():
+        if tf.nest.is_nested(key):
+            parts = tf.nest.flatten(key), tf.nest.flatten(value)
+            yield from zip(*parts, strict=True)
+        else:
+            yield key, value
 
 
 def copy_structure(fetches: Any) -> Any:

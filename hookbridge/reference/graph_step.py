@@ -21,6 +21,7 @@ from hookbridge.adapters.session_graph import (
 from hookbridge.adapters.session_graph.steps import StepFinder
 from hookbridge.ground import collected
 from hookbridge.ground.protocols import Graph, Operation, RunContext, Tensor
+from hookbridge.ground.structures import flat_feeds
 from hookbridge.reference import graph_gradients, graph_states
 from hookbridge.reference.graph_variations import GraphCopy, recorded_variations
 from hookbridge.reference.measures import finite
@@ -97,7 +98,7 @@ class GraphStep:
             return None
         fed = frozenset(
             tensor.name
-            for fed_key in run_context.original_args.feed_dict or ()
+            for fed_key, _ in flat_feeds(run_context.original_args.feed_dict)
             for part in graph_ops.parts(fed_key)
             for tensor in [self._graph.as_graph_element(part)]
             if not tensor.op.type.startswith("Placeholder")

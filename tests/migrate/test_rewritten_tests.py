@@ -98,3 +98,32 @@ def test_a_rewritten_folder_of_unittest_passes(
     assert all(new.count(SWITCH) == 1 for new in texts.values())
     done = fork_server.run("-m", "unittest", "one_test", "two_test", folder=tmp_path)
     assert done.returncode == 0 and "OK" in done.stderr, done.stderr
+
+
+@pytest.mark.slow
+def test_a_package_that_loads_tensorflow_before_its_main_file_chooses_keras(
+    fork_server: ForkServer, tmp_path: Path
+) -> None:
+    """`python -m` imports the packages above the file first."""
+    package = tmp_path / "outer" / "inner"
+    package.mkdir(parents=True)
+    for file, text in {
+        "../__init__.py": "",
+        "__init__.py": "from outer.inner.net import made\n",
+        "net.py": (
+            "import tensorflow as tf\nfrom tensorflow.keras import layers\n\n\n"
+            "def made(x):\n    return layers.Dense(2)(x)\n"
+        ),
+        "train.py": (
+            "import tensorflow as tf\nfrom outer.inner.net import made\n\n"
+            "print(made(tf.placeholder(tf.float32, [3, 4])).shape)\n"
+        ),
+    }.items():
+        (package / file).write_text(text)
+    in_place(tmp_path)
+    switch = "TF_USE_LEGACY_KERAS"
+    files = {file.name for file in package.iterdir() if switch in file.read_text()}
+    assert files == {"__init__.py", "train.py"}
+    assert not any(done.result.changed for done in in_place(tmp_path))
+    done = fork_server.run("-m", "outer.inner.train", folder=tmp_path)
+    assert (done.returncode, done.stdout) == (0, "(3, 2)\n"), done.stderr

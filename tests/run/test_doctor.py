@@ -192,6 +192,20 @@ def test_modules_that_a_package_of_the_program_lacks_are_named(tmp_path: Path) -
     assert said.startswith("First: ") and " Then nothing needs manual work: " in said
 
 
+def test_modules_in_a_folder_of_pythonpath_are_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "train.py").write_text("import saving\nsaving.grads()\n")
+    source = "import tensorflow.contrib.graph_editor as ge\n"
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "saving.py").write_text(
+        f"{source}def grads():\n    ge.get_backward_walk_ops([])\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'nothing'}:{tmp_path / 'src'}")
+    assert main(["doctor", str(tmp_path / "train.py")]) == 1
+    assert "src/saving.py:1, 3" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     "call",
     [

@@ -255,6 +255,37 @@ def test_what_is_not_installed_and_not_used_is_left_out(
 
 @ON_NEWEST
 @pytest.mark.slow
+def test_a_library_of_keras_2_alone_gets_the_keras_of_the_program(
+    tmp_path: Path, launcher: ForkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packages = tmp_path / "site-packages"
+    (packages / "old_layers").mkdir(parents=True)
+    (packages / "old_layers" / "__init__.py").write_text(
+        "import keras\nimport keras.backend as K\n"
+        "class Doubled(keras.layers.Layer):\n"
+        "    def call(self, x):\n        return K.dot(x, K.ones([3, 3])) * 2\n"
+    )
+    (tmp_path / "main.py").write_text(
+        "import keras\nimport numpy as np\nfrom old_layers import Doubled\n"
+        "x = keras.layers.Input([3])\n"
+        "model = keras.models.Model(input=x, output=Doubled()(x))\n"
+        "print(model.predict(np.array([[1, 2, 3]])))\n"
+    )
+    monkeypatch.syspath_prepend(str(packages))
+    (found,) = [
+        finding
+        for finding in diagnosis.diagnose([tmp_path / "main.py"], "2.21").found
+        if finding.code == "OLD_LIBRARY"
+    ]
+    assert "old_layers" in found.name
+    path = f"{packages}:{ROOT}"
+    done = launch_fork(launcher, "main.py", cwd=tmp_path, PYTHONPATH=path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.endswith("[[12. 12. 12.]]\n")
+
+
+@ON_NEWEST
+@pytest.mark.slow
 def test_a_library_of_tensorflow_1_runs(installed: Path, launcher: ForkServer) -> None:
     path = f"{installed / 'site-packages'}:{ROOT}"
     done = launch_fork(launcher, "main.py", cwd=installed, PYTHONPATH=path)

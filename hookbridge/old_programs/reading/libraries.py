@@ -18,7 +18,7 @@ from hookbridge.old_programs.reading.starred import PLACES
 _KNOWN_OLD = frozenset({"tf_slim"})
 # Parts of TensorFlow and Keras themselves, and what is made for both versions.
 _OTHERS = frozenset({*TENSORFLOW, "tensorboard", "hookbridge"}) - _KNOWN_OLD
-_IMPORT = re.compile(rb"^[ \t]*(?:import|from)[ \t]+tensorflow\b", re.M)
+_IMPORT = re.compile(rb"^[ \t]*(?:import|from)[ \t]+(?:tensorflow|keras)\b", re.M)
 # More files of a package are not read.
 MAX_FILES = 400
 
@@ -39,7 +39,7 @@ def is_old_library(file: str, named: Collection[str]) -> bool:
 
 @functools.cache
 def _is_old(file: str, folder: str) -> bool:
-    if not _imports_tensorflow(file):
+    if not _imports_tensorflow_or_keras(file):
         return False
     module = read_module(file)
     if not isinstance(module, Module) or module.evidence.new:
@@ -121,11 +121,11 @@ def _files(folder: str) -> Iterator[str]:
         return
     inside = ((parent, name) for parent, _, names in os.walk(folder) for name in names)
     paths = sorted(os.path.join(*parts) for parts in inside)
-    files = (p for p in paths if p.endswith(".py") and _imports_tensorflow(p))
+    files = (p for p in paths if p.endswith(".py") and _imports_tensorflow_or_keras(p))
     yield from itertools.islice(files, MAX_FILES)
 
 
-def _imports_tensorflow(file: str) -> bool:
+def _imports_tensorflow_or_keras(file: str) -> bool:
     try:
         with open(file, "rb") as opened:
             return _IMPORT.search(opened.read()) is not None

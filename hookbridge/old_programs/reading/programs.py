@@ -32,7 +32,10 @@ from hookbridge.old_programs.reading.scripts import (
     is_test,
     runs_statements,
 )
-from hookbridge.old_programs.reading.search_path import added_folders
+from hookbridge.old_programs.reading.search_path import (
+    added_folders,
+    own_folders_on_path,
+)
 from hookbridge.old_programs.reading.unequal_rows import Parameter
 from hookbridge.tf1_names import old_keras
 from hookbridge.tf1_names.old_values import OF_ARRAYS
@@ -84,6 +87,9 @@ class Place:
     is_run: bool  # whether it is that and does something when it runs
     # Whether processes start in it: it is run, or is the first `conftest.py` of tests.
     starts: bool = False
+    # Whether it is the package whose import `python -m` and pytest load TensorFlow by,
+    # before a main file inside of it runs.
+    loads_first: bool = False
     # Canonical names that it imports from TensorFlow, and that nothing uses.
     unused: frozenset[str] = frozenset()
     # The names that other files of its programs import from it, one by one.
@@ -111,7 +117,8 @@ class Place:
         if self.targets_tf1 and outcome.code == "ESTIMATOR":
             outcome = resolve(as_v1(name), target) or outcome
         # A rewrite makes these names of those of TensorFlow 1.
-        of_v1 = self.targets_tf1 or name.startswith((f"{V1}.", f"{ESTIMATOR}."))
+        of_v1 = name.startswith((f"{V1}.", f"{ESTIMATOR}."))
+        of_v1 |= self.targets_tf1 and name.startswith("tf.")
         if of_v1 and outcome.code == "MISSING" and is_of_no_version(name):
             return Resolution("NOT_IN_1_15")
         return old_keras.in_file(outcome, target, of_tf1=self.targets_tf1)
@@ -152,6 +159,7 @@ class Programs:
         self._of_main: dict[Module, Meaning] = {}
         # The meanings of the programs whose processes start in a module.
         self._started: dict[Module, list[Meaning]] = {}
+        self._loading_first: set[Module] = set()  # see `Place.loads_first`
         self._doing: dict[Module, bool] = {}  # what `_does_something` found
         # Module -> the modules of the programs that it is a part of.
         self._beside: dict[Module, set[Module]] = {}
@@ -159,7 +167,10 @@ class Programs:
             parts = self.parts(main)
             of_main = meaning_of(part.evidence for part in parts)
             self._of_main[main] = of_main
-            self._started.setdefault(self._start(main), []).append(of_main)
+            start = self._start(main)
+            self._started.setdefault(start, []).append(of_main)
+            if start is main and self._does_something(main):
+                self._loading_first.update(self._loads_before(main))
             for part in parts:
                 self._of.setdefault(part, []).append(of_main)
                 self._beside.setdefault(part, set()).update(parts)
@@ -195,6 +206,20 @@ class Programs:
         own_modules = self._imports[main].values() if is_test(main) else ()
         first = [m for m in own_modules if os.path.basename(m.path) == _CONFTEST]
         return min(first, key=lambda m: len(m.path), default=main)
+
+    def _loads_before(self, main: Module) -> Iterator[Module]:
+        """Yield the outermost package above a main file that imports TensorFlow."""
+        above = [
+            module
+            for module in self.modules
+            if os.path.basename(module.path) == "__init__.py"
+            and module is not main
+            and main.path.startswith(os.path.join(os.path.dirname(module.path), ""))
+        ]
+        for package in sorted(above, key=lambda m: len(m.path)):
+            if any(part.evidence.tensorflow for part in self.parts(package)):
+                yield package
+                return
 
     def imports_unread(self, file: Unread) -> bool:
         """Return whether one of the modules imports a file that could not be read."""
@@ -266,6 +291,7 @@ class Programs:
             is_main=is_main,
             is_run=is_run,
             starts=bool(started) and (is_run or not is_main),
+            loads_first=module in self._loading_first,
             unused=frozenset(self._unused(module)),
             taken=frozenset(self._taken(module)),
             shared=frozenset(self._shared_by(module)),
@@ -388,11 +414,11 @@ def read_programs(
     tops = {os.path.realpath(path) for path in paths if os.path.isdir(path)}
     # A file that is given by its name is run: Python looks in its folder first.
     mains = [os.path.dirname(os.path.realpath(p)) for p in paths if os.path.isfile(p)]
+    on_path = own_folders_on_path()
 
     def roots(module: Module) -> list[str]:
-        if folder:
-            return [folder]
-        return list(dict.fromkeys([*mains, *folders_above(module.file, tops)]))
+        own = [folder] if folder else [*mains, *folders_above(module.file, tops)]
+        return list(dict.fromkeys([*own, *on_path]))
 
     programs = Programs(modules, roots)
     named = {os.path.realpath(path) for path in paths if os.path.isfile(path)}

@@ -1,4 +1,4 @@
-"""The folders that a file puts into `sys.path`, as far as its source shows them."""
+"""The folders in which Python looks for modules, besides that of the program."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 import os
 from collections.abc import Iterator, Mapping, Sequence
 
+from hookbridge.old_programs.reading.libraries import package_of
 from hookbridge.old_programs.reading.modules import Module
 
 _PATH = "sys.path"
@@ -15,8 +16,17 @@ _CONSTANTS = {"os.pardir": os.pardir, "os.curdir": os.curdir}
 _SAME = ("abspath", "realpath", "normpath", "expanduser", "str", "fspath", "Path")
 
 
+def own_folders_on_path() -> list[str]:
+    """Return the folders of `PYTHONPATH` that exist and hold no installed packages."""
+    folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    paths = [os.path.realpath(folder) for folder in folders if os.path.isdir(folder)]
+    return [path for path in paths if not package_of(os.path.join(path, "_.py"))[0]]
+
+
 def added_folders(module: Module) -> list[str]:
-    """Return the folders that exist; a relative one is looked for in two places.
+    """Return the folders that a file puts into `sys.path`, as its source shows them.
+
+    They exist; a relative one is looked for in two places.
 
     These are the working directory, where Python looks, and the file's own folder,
     which is where its author most often worked.

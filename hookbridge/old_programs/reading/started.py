@@ -68,7 +68,8 @@ def by_name(main: Module, programs: Programs) -> ByName | None:
 def _folders_below(main: Module, programs: Programs) -> Iterator[str]:
     """Yield the folders above a main file in which it needs Python to look."""
     folder = os.path.dirname(main.path)
-    reached = {folder, *programs.added, *map(os.path.realpath, filter(None, sys.path))}
+    on_path = map(os.path.realpath, filter(None, sys.path[1:]))
+    reached = {folder, *programs.added, *on_path}
     for part in programs.parts(main):
         for dotted, module in programs.place(part).own.items():
             path = PurePath(module.path)

@@ -86,8 +86,8 @@ def _shared() -> dict[str, Callable[[], Any]]:
             private_modules.find, f"{PYTHON}.pywrap_tensorflow"
         ),
     }
-    for name in ("core", "python"):
-        added[name] = functools.partial(importlib.import_module, f"tensorflow.{name}")
+    added["core"] = functools.partial(importlib.import_module, "tensorflow.core")
+    added["python"] = functools.partial(private_modules.Package, PYTHON)
     return added
 
 
