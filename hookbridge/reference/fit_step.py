@@ -29,8 +29,8 @@ def is_of_fit(graph: Graph) -> bool:
     return isinstance(graph, LiveGraph) or compat.running_locals(*loops) is not None
 
 
-class FitStep:
-    """The steps of one `fit`, or of a loop of the user's own."""
+class FitFetches:
+    """What is fetched from the steps of one `fit`, or of a loop of the user's own."""
 
     # Another set of fetches is another function, whose random operations begin anew.
     fetches_on = True

@@ -23,8 +23,8 @@ from hookbridge.ground.arguments import (
 )
 from hookbridge.ground.protocols import RunContext, RunValues, Session
 from hookbridge.reference.array_norms import whole_gradient
-from hookbridge.reference.fit_step import FitStep, is_of_fit
-from hookbridge.reference.graph_step import GraphStep
+from hookbridge.reference.fit_step import FitFetches, is_of_fit
+from hookbridge.reference.graph_step import SessionFetches
 from hookbridge.reference.recording_writer import Writer, new_folder, records_here
 
 v1 = tf.compat.v1
@@ -126,7 +126,7 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             return
         new_folder(self._directory)
         self._writer, self._is_closed = None, False
-        self._source = FitStep(graph) if is_of_fit(graph) else GraphStep(graph)
+        self._source = FitFetches(graph) if is_of_fit(graph) else SessionFetches(graph)
 
     def before_run(self, run_context: RunContext) -> Any:
         """Ask for the tensors of a step."""

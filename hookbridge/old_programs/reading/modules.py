@@ -145,7 +145,9 @@ class Module:
             pin = Use(f"`{text}`", self.file, line)
             evidence = dataclasses.replace(evidence, pin=pin)
         uses: dict[str, Any] = {
-            kind: use._replace(place=", cell {}, line {}".format(*self.place(use.line)))
+            kind: use._replace(
+                place=", cell {}, line {}".format(*self.cell_and_line(use.line))
+            )
             for kind, use in vars(evidence).items()
             if isinstance(use, Use)
         }
@@ -190,7 +192,7 @@ class Module:
         broken = self.notebook.broken if self.notebook is not None else {}
         return [Unread(self.file, f"cell {n}: {why(e)}") for n, e in broken.items()]
 
-    def place(self, line: int) -> tuple[int, int]:
+    def cell_and_line(self, line: int) -> tuple[int, int]:
         """Return the 1-based cell and the line in it; cell 0 for a file of Python."""
         if self.notebook is None:
             return 0, line

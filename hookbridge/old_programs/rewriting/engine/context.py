@@ -163,7 +163,7 @@ class Context:
     def is_found(self, node: ast.expr, code: str) -> bool:
         """Return whether there is a finding with this code at the place of a node."""
         column = self.module.column(node.lineno, node.col_offset)
-        position = *self.module.place(node.lineno), column
+        position = *self.module.cell_and_line(node.lineno), column
         return any(
             f.code == code and (f.cell, f.line, f.column) == position
             for f in self.findings
