@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from hookbridge.tf1_names import contrib_names
+from hookbridge.tf1_names.outcome import V1
 from hookbridge.tf1_names.syntax import keywords, last_name, text_of
 
 # Nested copies of the same module, as `tf.compat.v1.compat.v1`: the last one counts.
 _COPIES = re.compile(r"^(compat\.v[12]\.)+(?=compat\.v[12](\.|$))")
-_V1 = "tf.compat.v1"
 _PRIVATE = ("python.", "core.")
 STATEMENTS = frozenset({ast.Import, ast.ImportFrom})
 # Functions that import the module of a name.
@@ -66,7 +66,7 @@ def as_v1(name: str) -> str:
     root, _, inside = name.partition(".")
     if root != "tf" or inside.partition(".")[0] in ("compat", "contrib", "examples"):
         return name
-    return f"{_V1}.{inside}" if inside else _V1
+    return f"{V1}.{inside}" if inside else V1
 
 
 def module_name(base: str | None, level: int, package: Sequence[str]) -> str:

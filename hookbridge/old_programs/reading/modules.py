@@ -115,6 +115,11 @@ class Module:
         """The ids of nodes for whose failure the program is prepared."""
         return guards.guarded(self.nodes, self.conditions, self._is_removed)
 
+    @property
+    def unguarded(self) -> Iterator[ast.AST]:
+        """The nodes that are not guarded."""
+        return (node for node in self.nodes if id(node) not in self.guarded)
+
     def _is_removed(self, part: ast.AST) -> bool:
         """Return whether a part has a name or a module that is not there today."""
         nodes = list(ast.walk(part))
@@ -236,10 +241,9 @@ def read_module(file: str | os.PathLike[str]) -> Module | Unread:
             return Unread(name, f"{size} bytes; files over {MAX_BYTES} are not read")
         content = path.read_bytes()
         if path.suffix == ".ipynb":
+            text = content.decode("utf-8")
             try:
-                notebook = parse(content.decode("utf-8"))
-            except UnicodeDecodeError:
-                raise
+                notebook = parse(text)
             except ValueError as e:
                 return Unread(name, str(e))
             return Module(notebook.text, name, content, "utf-8", notebook)

@@ -74,8 +74,7 @@ def _keras(module: object, version: Callable[[], str]) -> Any:
 
 
 def _version_of_keras2() -> str:
-    package = importlib.import_module(private_modules.keras2_package())
-    return str(package.__version__)
+    return str(importlib.import_module(private_modules.keras2_package()).__version__)
 
 
 def _shared() -> dict[str, Callable[[], Any]]:
