@@ -25,6 +25,7 @@ from hookbridge.old_programs.scanning.findings import (
 from hookbridge.old_programs.scanning.python2_uses import python2_uses
 from hookbridge.old_programs.scanning.version_checks import of_versions
 from hookbridge.tf1_names.outcome import Resolution
+from hookbridge.tf1_names.private_names import HIDDEN_PACKAGES
 from hookbridge.tf1_names.removed_in_libraries import (
     removed_methods,
     removed_names,
@@ -34,7 +35,7 @@ from hookbridge.tf1_names.target import NEWEST, Target
 _KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
 _V1_IMPORT = "`import tensorflow.compat.v1 as tf`"
 # Parts of TensorFlow that mean the same in each file.
-_PARTS = ("tensorflow.compat", "tensorflow.core", "tensorflow.python")
+_PARTS = ("tensorflow.compat", *HIDDEN_PACKAGES)
 _PIN_WAY = "a comment"
 UNUSED_WAY = "the program without this import"
 _CALLBACK_WAY = "an argument of the callback's constructor"
