@@ -138,6 +138,8 @@ class HookedRun:
         try:
             if self._monitored is None:
                 self._start()
+                if self._monitored.should_stop():
+                    raise StopIteration("a hook has stopped the run before a step")
             outputs, stops = self.run_with_hooks()
             if stops:
                 self.stop()
