@@ -13,7 +13,8 @@ from hookbridge.tf1_names.syntax import keywords, last_name, text_of
 # Nested copies of the same module, as `tf.compat.v1.compat.v1`: the last one counts.
 _COPIES = re.compile(r"^(compat\.v[12]\.)+(?=compat\.v[12](\.|$))")
 _V1 = "tf.compat.v1"
-_PRIVATE = ("python.", "core.")
+# The packages in `tensorflow` that are private.
+PRIVATE_PARTS = ("python.", "core.")
 STATEMENTS = frozenset({ast.Import, ast.ImportFrom})
 # Functions that import the module of a name.
 _LOADERS = ("import_module", "__import__")
@@ -26,11 +27,11 @@ def canonical(dotted: str) -> str:
     `tf.contrib`; `tensorflow.python`, `tensorflow.core` and other packages stay.
     """
     root, _, inside = dotted.partition(".")
-    if root != "tensorflow" or f"{inside}.".startswith(_PRIVATE):
+    if root != "tensorflow" or f"{inside}.".startswith(PRIVATE_PARTS):
         return dotted
     inside = _COPIES.sub("", inside)
     of_v1 = inside.removeprefix("compat.v1.")
-    if f"{of_v1}.".startswith(_PRIVATE):
+    if f"{of_v1}.".startswith(PRIVATE_PARTS):
         return f"tensorflow.{of_v1}"  # `tf.python`, where `tf` is now v1
     if inside.startswith("compat.v1.contrib"):
         inside = inside[len("compat.v1.") :]  # `tf.contrib`, where `tf` is now v1

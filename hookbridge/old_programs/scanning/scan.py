@@ -34,7 +34,7 @@ from hookbridge.tf1_names.target import NEWEST, Target
 _KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
 _V1_IMPORT = "`import tensorflow.compat.v1 as tf`"
 # Parts of TensorFlow that mean the same in each file.
-_PARTS = ("tensorflow.compat", "tensorflow.core", "tensorflow.python")
+_PARTS = tuple(f"tensorflow.{part}" for part in ("compat", "core", "python"))
 _PIN_WAY = "a comment"
 UNUSED_WAY = "the program without this import"
 _CALLBACK_WAY = "an argument of the callback's constructor"

@@ -7,7 +7,11 @@ import builtins
 import sys
 from collections.abc import Collection, Iterator
 
-from hookbridge.old_programs.reading.import_statements import canonical, imports
+from hookbridge.old_programs.reading.import_statements import (
+    PRIVATE_PARTS,
+    canonical,
+    imports,
+)
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.rewriting.engine.inserted_lines import InsertedLines
 from hookbridge.tf1_names import installed_names
@@ -17,7 +21,7 @@ from hookbridge.tf1_names.target import Target
 _USUAL = {"tf": ("tensorflow", "tf"), "hookbridge": ("hookbridge", "hb")}
 
 # TensorFlow takes these away from its root once it is imported.
-PRIVATE = ("tensorflow.python.", "tensorflow.core.")
+PRIVATE = tuple(f"tensorflow.{part}" for part in PRIVATE_PARTS)
 
 _LAST = sys.maxsize
 
