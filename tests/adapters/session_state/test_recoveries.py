@@ -148,3 +148,55 @@ def test_a_recovery_is_like_a_kill_and_a_restart(
     whole = train(keras, tmp_path / "whole", case, kind, guest)
     assert recovered.weight == pytest.approx(whole.weight)
     assert recovered.counted == whole.counted
+
+
+def test_a_begin_that_was_lost_comes_again(
+    keras: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The session is lost as a callback reads a weight in `on_train_begin`."""
+    begun: list[str] = []
+
+    def lose_session(self: Any, *args: Any, **options: Any) -> Any:
+        monkeypatch.undo()
+        raise tf.errors.AbortedError(None, None, "lost a server")
+
+    def read(self: Any, logs: Any = None) -> None:
+        begun.append("reads")
+        if self.counted == 0:
+            self.model.optimizer.learning_rate = 0.5  # does not outlive the session
+            if len(begun) == 2:
+                monkeypatch.setattr(v1.Session, "run", lose_session)
+            self.counted += 1
+        float(self.model.trainable_weights[0])
+
+    reads = callback_of(keras, on_train_begin=read)
+    reads.counted = 0
+    rates: list[float] = []
+    guests = [
+        callback_of(keras, on_train_begin=lambda self, logs: begun.append("first")),
+        reads,
+        callback_of(
+            keras,
+            on_train_begin=lambda self, logs: begun.append("last"),
+            on_train_batch_end=lambda self, batch, logs: rates.append(
+                float(np.asarray(self.model.optimizer.learning_rate))
+            ),
+        ),
+        keras.callbacks.CSVLogger(str(tmp_path / "log.csv")),
+    ]
+    for folder in (None, str(tmp_path)):
+        begun.clear()
+        rates.clear()
+        reads.counted = 0
+        with tf.Graph().as_default():
+            weight = v1.get_variable("weight", initializer=2.0)
+            step = v1.train.get_or_create_global_step()
+            rate = v1.get_variable("rate", initializer=0.1, trainable=False)
+            optimizer = v1.train.GradientDescentOptimizer(rate)
+            train_op = optimizer.minimize(weight**2, step)
+            hooks = hb.as_hooks(guests, steps_per_epoch=1, epochs=2)
+            assert until_stop(hooks, train_op, checkpoint_dir=folder) == 2
+        assert begun == ["first", "reads", "first", "reads", "last"]
+        assert rates == pytest.approx([0.5, 0.5])
+        assert len((tmp_path / "log.csv").read_text().split()) == 3
+        assert reads.counted == 1
