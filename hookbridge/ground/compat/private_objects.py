@@ -85,6 +85,10 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.distribute.step_fn",
         "`tf.contrib.distribute.Step` and its like, which have no public name",
     ),
+    "eager_modes": PrivateName(
+        "tensorflow.python.eager.context",
+        "modes and policies of `tf.contrib.eager`, which have no public name",
+    ),
     "cross_device_ops": PrivateName(
         "tensorflow.python.distribute.cross_device_ops",
         "`tf.contrib.distribute.AllReduceCrossDeviceOps`, without a public name",
@@ -242,7 +246,8 @@ PRIVATE: dict[str, PrivateName] = {
     ),
     "distribute_coordinator": PrivateName(
         "tensorflow.python.distribute.distribute_coordinator",
-        "runs the tasks of an Estimator with a strategy over several workers",
+        "runs the tasks of an Estimator with a strategy over several workers; it has "
+        "the server of `tf.contrib.distribute`",
         min_tf=(2, 16),
     ),
     "distribute_coordinator_context": PrivateName(
