@@ -36,6 +36,8 @@ pytest_plugins = [
 ROOT = Path(__file__).resolve().parent.parent
 # Marks every process of this test run: children inherit it.
 RUN_MARK = "HOOKBRIDGE_TEST_RUN"
+# The number of the day on which the run began: its workers choose the same tests.
+RUN_DAY = "HOOKBRIDGE_TEST_DAY"
 FAILS_FAST = "GRPC_FAIL_FAST" in os.environ
 # How long processes may take to end: by the idle clock, and by the real clock.
 LEAVE_IDLE_SECS, LEAVE_SECS = 10.0, 300.0
@@ -92,9 +94,10 @@ def is_worker(config: pytest.Config) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Gives the run its mark, which its workers inherit."""
+    """Gives the run its mark and its day, which its workers inherit."""
     if not is_worker(config):
         os.environ[RUN_MARK] = str(uuid.uuid4())
+        os.environ[RUN_DAY] = str(datetime.date.today().toordinal())
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -165,8 +168,7 @@ def pytest_collection_modifyitems(
 def _is_of_today(item: pytest.Item) -> bool:
     """Whether today is the day of the week on which the whole file runs."""
     file = item.path.relative_to(ROOT).as_posix()
-    day = datetime.date.today().toordinal()
-    return (zlib.crc32(file.encode()) - day) % DAYS_FOR_ALL == 0
+    return (zlib.crc32(file.encode()) - int(os.environ[RUN_DAY])) % DAYS_FOR_ALL == 0
 
 
 def _is_for_tf215(item: pytest.Item) -> bool:

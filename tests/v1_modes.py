@@ -19,6 +19,7 @@ import hookbridge.ground.compat
 MODES = ("disable_v2_behavior", "disable_eager_execution")
 MODE = os.environ.get("HOOKBRIDGE_TEST_V1_MODE")
 HERE = Path(__file__).parent / "v1_mode"
+LIMIT_SECS = 900
 RESULTS: dict[str, tuple[str, str]] = {}
 
 if MODE is not None:
@@ -56,8 +57,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             assert isinstance(item, pytest.Function)
             if MODE is None and "fork_server" not in item.fixturenames:
                 item.fixturenames.append("fork_server")
-            # The first test of a mode waits for the process of that mode.
-            item.add_marker(pytest.mark.timeout(900))
+            # The first test of a mode waits for all tests of that mode, each of which
+            # has a limit in its process.
+            item.add_marker(pytest.mark.timeout(0 if MODE is None else LIMIT_SECS))
             item.add_marker(pytest.mark.slow)
 
 

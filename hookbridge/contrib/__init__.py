@@ -28,8 +28,7 @@ def __getattr__(name: str) -> Any:
     from hookbridge.contrib import mended_slim, namespace
     from hookbridge.tf1_names import contrib_names
 
-    sources = contrib_names.AREAS.get(name, ())
-    if any(source.root == "tf_slim" for source in sources):
+    if any(source.root == "tf_slim" for source in contrib_names.AREAS.get(name, ())):
         mended_slim.mend()
     return getattr(namespace.root_of_rewritten(), name)
 

@@ -12,7 +12,7 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hookbridge.contrib.private_modules import KERAS, View, keras2_package
+from hookbridge.contrib.private_modules import KERAS, View, importable, keras2_package
 from hookbridge.ground.compat import LAST_WITH_KERAS2, tf_version
 from hookbridge.tf1_names import old_keras
 
@@ -75,12 +75,7 @@ def find(dotted: str, of_tf1: bool) -> Any:
     package = keras2_package()
     if package == KERAS and tf_version() > LAST_WITH_KERAS2:
         return importlib.import_module(dotted)  # Keras 3
-    modules = []
-    for candidate in old_keras.places(dotted, package, of_tf1):
-        try:
-            modules.append(importlib.import_module(candidate))
-        except ModuleNotFoundError:
-            continue
+    modules = importable(old_keras.places(dotted, package, of_tf1))
     own_names = _own(dotted, of_tf1)
     if not (modules or own_names):
         above, _, name = dotted.rpartition(".")

@@ -12,12 +12,12 @@ from hookbridge.contrib.gone import Gone
 from hookbridge.estimator import revive
 from hookbridge.ground import compat, extras
 from hookbridge.tf1_names import contrib_names
-from hookbridge.tf1_names.contrib_names import Source
+from hookbridge.tf1_names.contrib_names import Candidate, Source
 from hookbridge.tf1_names.outcome import hint
 from hookbridge.tf1_names.target import had_in_tf1
 
 _MISSING: Any = object()
-# The part of a path between an area and its files: `contrib.layers.python.layers.x`.
+# What is between an area and its files: `contrib.layers.python.layers.x`.
 _FILES = "python"
 
 
@@ -86,22 +86,27 @@ def root_of_rewritten() -> Contrib:
 
 def find(path: str) -> Any:
     """Return what stands behind a path below `tf.contrib`, or `None`."""
-    if path in contrib_names.NAMES:
-        return resolve(contrib_names.NAMES[path])
-    area, _, name = path.rpartition(".")
-    for source in contrib_names.AREAS.get(area, ()):
-        value = _attribute(resolve(source), name)
+    for candidate in contrib_names.candidates(path):
+        value = _value(candidate)
         if value is not _MISSING:
             return value
     return Contrib(path) if contrib_names.areas_above(path) else None
 
 
+def _value(candidate: Candidate) -> Any:
+    """Return the object of a candidate, or `_MISSING`."""
+    source, name, suffix = candidate
+    if suffix:  # each part of a path is looked up in the object before it
+        return _MISSING
+    return _attribute(load(source), name) if name else load(source)
+
+
 def _below(path: str, name: str) -> Any:
     """Return the attribute `name` of the module `path`."""
-    area, has_files, files = path.partition(f".{_FILES}")
-    if has_files:
-        return _in_files(area, path, files.rpartition(".")[2], name)
     full = f"{path}.{name}" if path else name
+    area, file, _ = contrib_names.in_files(full)
+    if file is not None:
+        return _in_files(full, area)
     if name == _FILES and contrib_names.areas_above(path):
         return Contrib(full)
     dotted = f"tf.contrib.{full}"
@@ -115,29 +120,24 @@ def _below(path: str, name: str) -> Any:
     raise AttributeError(f"TensorFlow 1.15 has no `{dotted}`. Instead: {hint(dotted)}.")
 
 
-def _in_files(area: str, path: str, last: str, name: str) -> Any:
-    """Return the attribute `name` of `path`, the file `last` of an area.
+def _in_files(path: str, area: str) -> Any:
+    """Return what a path through the files of an area means.
 
-    The files of an area were removed: a name of any file is looked for in an area that
-    is called like the file, then in the whole area.
+    A module may be another file, whose other names are looked for in the area.
     """
-    area_of_file = f"{area}.{last}"
-    is_area = contrib_names.areas_above(area_of_file)
-    value = find(f"{area_of_file}.{name}") if is_area else None
-    if value is not None and not isinstance(value, Contrib):
-        return value
-    value = find(f"{area}.{name}")
-    if value is not None and not isinstance(value, types.ModuleType):
-        return value
-    if in_slim := contrib_names.in_file_of_slim(area, last, name):
-        return resolve(Source.parse(in_slim))
-    if value is not None or (name.islower() and not name.startswith("_")):
-        real = None if isinstance(value, Contrib) else value
-        return Contrib(f"{path}.{name}", real)
+    module = None
+    for candidate in contrib_names.candidates(path):
+        value = _value(candidate)
+        if value is not _MISSING and not isinstance(value, types.ModuleType):
+            return value
+        module = module or (None if value is _MISSING else value)
+    name = path.rpartition(".")[2]
+    if module is not None or (name.islower() and not name.startswith("_")):
+        return Contrib(path, module)
     return Gone(f"tf.contrib.{area}.{name}")
 
 
-def resolve(source: Source) -> Any:
+def load(source: Source) -> Any:
     """Return the object of a source.
 
     See `hookbridge.tf1_names.contrib_names`.

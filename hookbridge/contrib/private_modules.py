@@ -5,12 +5,13 @@ TensorFlow's own modules stay as they are: a program gets a view of them.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import operator
 import os
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from hookbridge.estimator import revive, stand_ins
@@ -93,6 +94,29 @@ class _Private(View):
             super().__delattr__(name)
 
 
+class Package(types.ModuleType):
+    """`tensorflow.python` by TensorFlow itself: `tf.python.ops.array_ops`.
+
+    What is in it is found as an import finds it.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        dotted = f"{self.__name__}.{name}"
+        try:
+            value = None if name.startswith("__") else find(dotted)
+        except ModuleNotFoundError:
+            value = None
+        if value is None:
+            value = getattr(find(self.__name__), name)
+        elif hasattr(value, "__path__"):
+            value = Package(dotted)
+        self.__dict__[name] = value
+        return value
+
+    def __dir__(self) -> list[str]:
+        return dir(find(self.__name__))
+
+
 def find(dotted: str) -> Any:
     """Return the module that a name below `tensorflow.python` means."""
     if dotted == PYTHON_KERAS or dotted.startswith(f"{PYTHON_KERAS}."):
@@ -169,6 +193,15 @@ def keras2_package() -> str:
     return "tf_keras" if is_legacy and tf_version() > LAST_WITH_KERAS2 else KERAS
 
 
+def importable(names: Iterable[str]) -> list[Any]:
+    """Return those of some modules that exist."""
+    modules = []
+    for name in names:
+        with contextlib.suppress(ModuleNotFoundError):
+            modules.append(importlib.import_module(name))
+    return modules
+
+
 @functools.cache
 def _find_in_keras(dotted: str) -> Any:
     """Return a module of `tensorflow.python.keras`, taken from the Keras of `tf.keras`.
@@ -178,12 +211,7 @@ def _find_in_keras(dotted: str) -> Any:
     package = keras2_package()
     if package == KERAS and tf_version() > LAST_WITH_KERAS2:
         return importlib.import_module(dotted)  # `tf.keras` is Keras 3
-    modules = []
-    for name in places_in_keras(dotted, package):
-        try:
-            modules.append(importlib.import_module(name))
-        except ModuleNotFoundError:
-            continue
+    modules = importable(places_in_keras(dotted, package))
     if not modules:
         raise ModuleNotFoundError(f"No module named '{dotted}'", name=dotted)
     return View(dotted, modules, _others(dotted))

@@ -14,6 +14,7 @@ tests/run/write_living_names.py from them and the names that TensorFlow 1.15 had
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from hookbridge.ground.package_files import packaged
@@ -65,6 +66,25 @@ class Source(NamedTuple):
         return Source(self.root, joined(self.name, name))
 
 
+class Candidate(NamedTuple):
+    """A place where a path below `tf.contrib` may be found today.
+
+    Attributes:
+      source: the source of its area, or of the path itself.
+      name: the name in that; empty if the source is what is meant.
+      suffix: what follows the name in the path: `TRAIN` of `learn.ModeKeys.TRAIN`.
+    """
+
+    source: Source
+    name: str = ""
+    suffix: str = ""
+
+    @property
+    def whole(self) -> Source:
+        """The source of the name itself."""
+        return self.source.below(self.name)
+
+
 # Area -> where its names are looked for, in this order.
 AREAS: dict[str, tuple[Source, ...]] = {
     area: tuple(map(Source.parse, sources))
@@ -100,14 +120,59 @@ def listed(path: str) -> list[str]:
     return sorted({*names().get(path, ()), *(a.partition(".")[0] for a in below)})
 
 
+def candidates(path: str) -> Iterator[Candidate]:
+    """Yield where a path below `tf.contrib` may be found today, in order.
+
+    `run` and rewrites take the first one that has the name. The files of an area were
+    removed: a name of any file is looked for in an area that is called like the file,
+    then in the whole area, then in a file of tf_slim.
+
+    Args:
+      path: the path: `slim.conv2d`, or `layers.python.layers.initializers.xavier`.
+    """
+    area, file, name = in_files(path)
+    if file is None:
+        yield from _candidates_in_areas(path)
+        return
+    for place in (f"{area}.{file}", area):
+        in_areas = _candidates_in_areas(f"{place}.{name}")
+        yield from (found for found in in_areas if not found.suffix)
+    if in_slim := in_file_of_slim(area, file, name):
+        yield Candidate(Source.parse(in_slim))
+
+
+def in_files(path: str) -> tuple[str, str | None, str]:
+    """Return the area of a name in its files, the last file, and the name.
+
+    The file is None if the path is not one of a file, and empty for `area.python.name`.
+    """
+    area, has_files, files = path.partition(".python.")
+    if not has_files:
+        return path, None, ""
+    *_, file, name = ["", *files.split(".")]
+    return area, file, name
+
+
+def _candidates_in_areas(path: str) -> Iterator[Candidate]:
+    """Yield where a path that does not go through files may be found."""
+    parts = path.split(".")
+    for end in range(len(parts), 0, -1):
+        name, suffix = ".".join(parts[:end]), ".".join(parts[end:])
+        if name in NAMES:
+            yield Candidate(NAMES[name], suffix=suffix)
+            return
+        area = ".".join(parts[: end - 1])
+        for source in AREAS.get(area, ()):
+            yield Candidate(source, parts[end - 1], suffix)
+
+
 def is_available(name: str) -> bool:
     """Return whether a name such as `tf.contrib.slim.conv2d` is available."""
     path = name.removeprefix("tf.contrib").lstrip(".")
     if areas_above(path):
         return True
-    area, has_files, files = path.partition(".python.")
-    if has_files:
-        *_, parent, attribute = ["", *files.split(".")]
+    area, parent, attribute = in_files(path)
+    if parent is not None:
         # Any file of an area can be imported; each name in it is asked for by itself.
         return (
             (areas_above(area) and attribute in FILES_IN_AREAS)

@@ -9,7 +9,7 @@ is for gets a branch of `resolve`, and its code a row in data/codes.json.
 from __future__ import annotations
 
 from hookbridge.tf1_names import contrib_names, old_keras, private_names
-from hookbridge.tf1_names.contrib_names import Source
+from hookbridge.tf1_names.contrib_names import Candidate
 from hookbridge.tf1_names.installed_names import has
 from hookbridge.tf1_names.outcome import (
     ESTIMATOR,
@@ -31,6 +31,7 @@ from hookbridge.tf1_names.target import (
     Target,
     had_in_tf1,
     slim_has,
+    slim_may_have,
     table,
     versions,
 )
@@ -160,30 +161,43 @@ def _resolve_contrib(name: str, prefix: str, target: Target) -> Resolution | Non
 
 def _contrib(path: str, target: Target) -> str:
     """Return the replacement of an available path below `tf.contrib`."""
-    carried = joined(_CARRIED, path)
-    slim = Source("tf_slim")
-    source = slim if path == "slim" else contrib_names.NAMES.get(path)
-    if source is not None:
-        return _public(source, target) or carried
-    area, _, files = path.partition(".python.")
-    *_, file, attribute = ["", *files.split(".")]
-    if in_slim := contrib_names.in_file_of_slim(area, file, attribute):
-        return in_slim
-    parts = path.split(".")
-    for length in range(len(parts) - 1, 0, -1):
-        name, suffix = parts[length], ".".join(parts[length + 1 :])
-        for source in contrib_names.AREAS.get(".".join(parts[:length]), ()):
-            if source.root == "ours":
-                if has(source.file, name):
-                    return carried
-            elif replacement := _public(source.below(name), target):
-                return joined(replacement, suffix)
-    return carried
+    if path == "slim":
+        return "tf_slim"
+    _, file, name = contrib_names.in_files(path)
+    if file not in (None, name) and name in contrib_names.FILES_IN_AREAS:
+        return joined(_CARRIED, path)  # another file, whose names are in the area
+    candidates = (
+        candidate
+        for candidate in contrib_names.candidates(path)
+        if _may_have(candidate, target)
+    )
+    first = next(candidates, None)
+    public = "" if first is None else _public(first, target)
+    if first is None or not public:
+        return joined(_CARRIED, path)
+    return joined(public, first.suffix)
 
 
-def _public(source: Source, target: Target) -> str:
-    """Return the public name of a source; empty if it is not certainly there."""
-    (root, inside), dotted = source, source.dotted
+def _may_have(candidate: Candidate, target: Target) -> bool:
+    """Return whether a source has the name of a candidate, or nobody knows."""
+    source, name, _ = candidate
+    if not name:
+        return True
+    (root, inside), dotted = candidate.whole, candidate.whole.dotted
+    if root == "ours":
+        return has(source.file, name) is not False
+    if root == "tf":
+        return target.has(dotted)
+    if root == "estimator":
+        return has_estimator(inside, v1=True)
+    return root != "tf_slim" or slim_may_have(dotted)
+
+
+def _public(candidate: Candidate, target: Target) -> str:
+    """Return the public name of a candidate; empty if it is not certainly there."""
+    (root, inside), dotted = candidate.whole, candidate.whole.dotted
+    if root == "tf_slim" and not candidate.name:
+        return dotted  # it was looked for there
     if root == "tf" and "__" not in dotted and target.has(dotted):
         # `tf.compat.v1.X` and `tf.X` are one object in many cases: the name stays v1.
         return dotted

@@ -125,6 +125,12 @@ def had_in_tf1(name: str) -> bool:
     return _has(table("public-1.15")["tf"], inside)
 
 
+def slim_may_have(name: str) -> bool:
+    """Return whether tf_slim has a name, or has it in a module that is not listed."""
+    module = name.partition(".")[2].rpartition(".")[0]
+    return slim_has(name) or module not in table("tf_slim-1.1")
+
+
 def slim_has(name: str) -> bool:
     """Return whether tf_slim has a name."""
     inside = name.partition(".")[2]

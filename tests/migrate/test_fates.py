@@ -96,6 +96,10 @@ def test_every_way_out_is_a_name_that_its_place_has(version: str) -> None:
         ("tf.contrib.distributions.Normal", "CONTRIB", "tf.compat.v1.distributions.N"),
         ("tf.contrib.util.make_tensor_proto", "CONTRIB", "tf.compat.v1.make_tensor"),
         ("tf.contrib.keras.layers.Dense", "CONTRIB", "tf.compat.v1.keras.layers.Dense"),
+        # The first source that has it: `run` takes that of tf_slim, too.
+        ("tf.contrib.training.checkpoints_iterator", "CONTRIB", "hookbridge.contrib."),
+        ("tf.contrib.keras.python.keras.backend", "CONTRIB", "tf.compat.v1.keras.ba"),
+        ("tf.contrib.layers.python.layers.utils", "CONTRIB", "hookbridge.contrib.la"),
         ("tf.contrib.staging.StagingArea", "CONTRIB", "hookbridge.contrib.staging.S"),
         ("tf.contrib.lookup.lookup_ops.HashTable", "CONTRIB", "hookbridge.contrib.lo"),
         ("tf.mul", "MISSING", ""),

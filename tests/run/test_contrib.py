@@ -114,7 +114,9 @@ def test_every_name_of_1_15_lives_or_is_told_to_be_gone(
     words = ("public_names.py", str(DATA / "public-1.15.json"))
     done = launch_fork(launcher, *flags, *words, cwd=CONTRIB)
     assert done.returncode == 0, done.stderr
-    dead = json.loads(done.stdout.splitlines()[-1])
+    other, dead = map(json.loads, done.stdout.splitlines()[-2:])
+    # Names of the newest TensorFlow may be other objects on an older one.
+    assert not other or IS_215
     target = Target(".".join(map(str, installed_tf_version())))
     for kind, top in (("tf", "tf"), ("contrib", "tf.contrib")):
         with subtests.test(str(kind)):

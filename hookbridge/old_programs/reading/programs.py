@@ -38,6 +38,7 @@ from hookbridge.old_programs.reading.search_path import (
 )
 from hookbridge.old_programs.reading.unequal_rows import Parameter
 from hookbridge.tf1_names import old_keras
+from hookbridge.tf1_names.old_values import OF_ARRAYS
 from hookbridge.tf1_names.outcome import ESTIMATOR, V1, Resolution
 from hookbridge.tf1_names.removed_in_libraries import removed_names, roots
 from hookbridge.tf1_names.resolution import is_of_no_version, resolve
@@ -47,7 +48,7 @@ from hookbridge.tf1_names.target import Target
 _MAX_LINKS = 10
 _CONFTEST = "conftest.py"
 # Functions of NumPy that make arrays.
-_MAKING = frozenset({"array", "asanyarray", "asarray"})
+_OF_ARRAYS = frozenset(name.rpartition(".")[2] for name in OF_ARRAYS)
 
 
 def read_program(files: Sequence[str], roots: Sequence[str]) -> Programs:
@@ -116,7 +117,8 @@ class Place:
         if self.targets_tf1 and outcome.code == "ESTIMATOR":
             outcome = resolve(as_v1(name), target) or outcome
         # A rewrite makes these names of those of TensorFlow 1.
-        of_v1 = self.targets_tf1 or name.startswith((f"{V1}.", f"{ESTIMATOR}."))
+        of_v1 = name.startswith((f"{V1}.", f"{ESTIMATOR}."))
+        of_v1 |= self.targets_tf1 and name.startswith("tf.")
         if of_v1 and outcome.code == "MISSING" and is_of_no_version(name):
             return Resolution("NOT_IN_1_15")
         return old_keras.in_file(outcome, target, of_tf1=self.targets_tf1)
@@ -340,7 +342,7 @@ class Programs:
 
     def _rows(self, module: Module) -> Iterator[Parameter]:
         """Yield the parameters that may get rows of unequal length in arrays."""
-        if _MAKING & module.attributes:
+        if _OF_ARRAYS & module.attributes:
             for part in self._beside.get(module, {module}):
                 yield from part.rows.parameters()
 

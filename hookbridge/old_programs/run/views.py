@@ -74,8 +74,7 @@ def _keras(module: object, version: Callable[[], str]) -> Any:
 
 
 def _version_of_keras2() -> str:
-    package = importlib.import_module(private_modules.keras2_package())
-    return str(package.__version__)
+    return str(importlib.import_module(private_modules.keras2_package()).__version__)
 
 
 def _shared() -> dict[str, Callable[[], Any]]:
@@ -87,8 +86,8 @@ def _shared() -> dict[str, Callable[[], Any]]:
             private_modules.find, f"{PYTHON}.pywrap_tensorflow"
         ),
     }
-    for name in ("core", "python"):
-        added[name] = functools.partial(importlib.import_module, f"tensorflow.{name}")
+    added["core"] = functools.partial(importlib.import_module, "tensorflow.core")
+    added["python"] = functools.partial(private_modules.Package, PYTHON)
     return added
 
 

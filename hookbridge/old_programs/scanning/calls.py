@@ -12,7 +12,7 @@ from hookbridge.old_programs.scanning import tpu_names
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 from hookbridge.tf1_names import keras_arguments
 from hookbridge.tf1_names.changes import renamed_method
-from hookbridge.tf1_names.old_values import old_values
+from hookbridge.tf1_names.old_values import OF_ARRAYS, old_values
 from hookbridge.tf1_names.renamed_arguments import (
     change_of,
     needs_no_name,
@@ -28,8 +28,6 @@ _CALLS: dict[str, tuple[str, str]] = {
     for name in row["names"]
 }
 _READERS = frozenset(table("names")["queue readers"])
-# They refuse rows of unequal length, unless `dtype=object` is given.
-_MAKING = frozenset({"numpy.array", "numpy.asanyarray", "numpy.asarray"})
 _ROWS_WAY = "`dtype=object`, where rows are of unequal length"
 _READER_WAY = '`tf.device("/cpu:0")` around readers and their queues'
 
@@ -59,7 +57,7 @@ def of_call(
 def makes_untyped_array(call: ast.Call, function: str) -> bool:
     """Return whether a call makes an array of its one argument, and names no type."""
     has_type = bool(keywords(call).keys() & {"dtype", ""})
-    return function in _MAKING and len(call.args) == 1 and not has_type
+    return function in OF_ARRAYS and len(call.args) == 1 and not has_type
 
 
 def _of_arguments(module: Module, call: ast.Call, name: str) -> Iterator[Finding]:
@@ -132,9 +130,8 @@ def readers_on_gpu(module: Module, block: ast.With) -> Iterator[Finding]:
         call = item.context_expr
         if not isinstance(call, ast.Call) or not call.args:
             continue
-        if not (module.names.canonical(call.func) or "").endswith(".device"):
-            continue
-        if "gpu:" not in ast.unparse(call.args[0]).lower():
+        is_device = (module.names.canonical(call.func) or "").endswith(".device")
+        if not is_device or "gpu:" not in ast.unparse(call.args[0]).lower():
             continue
         for node in ast.walk(block):
             name = (

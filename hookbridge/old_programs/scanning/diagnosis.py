@@ -140,8 +140,7 @@ def _absent(programs: Programs) -> Iterator[str]:
             yield from (p for p in packages if is_absent(p, module, programs))
         yield from missing_modules(module, programs)
         unused = {import_.full for import_ in unused_absent_imports(module, programs)}
-        unguarded = (node for node in module.nodes if id(node) not in module.guarded)
-        for node in unguarded:
+        for node in module.unguarded:
             for name in _named(node):
                 if name not in unused and is_absent(name, module, programs):
                     yield name.partition(".")[0]

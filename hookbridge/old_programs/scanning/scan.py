@@ -14,7 +14,7 @@ from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.named_uses import uses
 from hookbridge.old_programs.reading.programs import Place, read_programs
 from hookbridge.old_programs.reading.python2 import FROM_PYTHON_2
-from hookbridge.old_programs.scanning import calls, guests
+from hookbridge.old_programs.scanning import calls, guests, private_keras
 from hookbridge.old_programs.scanning.findings import (
     CODES,
     Finding,
@@ -33,6 +33,8 @@ from hookbridge.tf1_names.target import NEWEST, Target
 
 _KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
 _V1_IMPORT = "`import tensorflow.compat.v1 as tf`"
+# Parts of TensorFlow that mean the same in each file.
+_PARTS = ("tensorflow.compat", "tensorflow.core", "tensorflow.python")
 _PIN_WAY = "a comment"
 UNUSED_WAY = "the program without this import"
 _CALLBACK_WAY = "an argument of the callback's constructor"
@@ -122,6 +124,8 @@ def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
         outcome = place.outcome(name, target)
         if outcome is None or _follows_its_import(node, outcome):
             continue
+        if private_keras.is_import_that_stays(node, name, module, target):
+            continue  # findings at the names that it is read for say so
         code, way = outcome.code, outcome.way_out
         if name in place.unused and _is_manual(outcome):
             code, way = "UNUSED_IMPORT", UNUSED_WAY
@@ -177,9 +181,12 @@ def _old_file(module: Module, place: Place) -> Iterator[Finding]:
     shows_it_itself = module.evidence.old or module.evidence.leftover
     if not place.targets_tf1 or shows_it_itself or not place.meaning.old:
         return
+    if module.names.module_scope in module.names.whole_scopes:
+        return  # the import stays: each name is one of `compat.v1`
     name = f"TensorFlow 1: {place.meaning.old}"
     for node in module.nodes:
-        names = [getattr(i.node, "module", i.full) for i in imports(node)]
+        whole = (i for i in imports(node) if not i.full.startswith(_PARTS))
+        names = [getattr(i.node, "module", i.full) for i in whole]
         if "tensorflow" in (*names, loaded(node)):
             yield finding_at(module, node, "V1_FILE", name, _V1_IMPORT)
             return

@@ -32,9 +32,8 @@ def of_versions(
     if id(node) in module.guarded or not conditions.asks(test):
         return
     today = f"{target.version}.0"
-    if conditions.outcome(test, today) is not (not is_passed):
-        return
-    if _is_tried(module, node):
+    is_refused = conditions.outcome(test, today) is (not is_passed)
+    if not is_refused or _is_tried(module, node):
         return
     version = _UNDER_RUN if place.targets_tf1 else today
     is_run = conditions.outcome(test, version) is is_passed

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hookbridge.old_programs.reading.bound_names import Scope
 from hookbridge.old_programs.reading.comments import has_mark
 from hookbridge.old_programs.reading.import_statements import (
     STATEMENTS,
@@ -24,6 +25,7 @@ from hookbridge.old_programs.scanning.findings import Finding
 from hookbridge.old_programs.scanning.guests import Guests
 from hookbridge.tf1_names.outcome import Resolution
 from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.syntax import root_of
 from hookbridge.tf1_names.target import Target
 
 _LOAD = ast.Load()
@@ -43,7 +45,8 @@ class Context:
       imports: what it imports, and what it has to import.
       guests: the guest classes of this file and of others.
       is_v1: whether `tensorflow` will be that of v1 in this module.
-      kept: names that keep their meaning, so that no rule renames their uses.
+      kept: names that keep their meaning, with the scopes that bind them: no rule
+        renames their uses.
       edits: what was done, in the order of the walk.
       changes: the parts of the text that get another text.
     """
@@ -69,7 +72,7 @@ class Context:
         self.imports: NeededImports = NeededImports(module, place.own, target)
         self.guests: Guests = Guests([module], guests)
         self.is_v1 = False
-        self.kept: set[str] = set()
+        self.kept: set[tuple[Scope | None, str]] = set()
         self.edits: list[Edit] = []
         self.changes = TextChanges(module)
         # Whether a rule could not change a place, which may be another rule's.
@@ -78,14 +81,20 @@ class Context:
     def keep_aliases(self) -> None:
         """Note aliases of names that change: only the alias changes, not its uses."""
         names = self.module.names
-        for name in names.aliases:
-            outcome = resolve(self.meant(canonical(names.bound[name])), self.target)
+        aliases = [(names.module_scope, n, names.bound[n]) for n in names.aliases]
+        for scope, name, value in [*aliases, *names.inner_aliases()]:
+            outcome = resolve(self.meant(canonical(value)), self.target)
             if (
                 outcome is not None
                 and outcome.replacement
                 and outcome.code in self.codes
             ):
-                self.kept.add(name)
+                self.kept.add((scope, name))
+
+    def keep(self, imported: Import) -> None:
+        """Note that the name of an import keeps its meaning."""
+        scope = self.module.names.import_scope(imported.node)
+        self.kept.add((scope, imported.bound))
 
     def meant(self, name: str) -> str:
         """Return a canonical name, as one of v1 where the module will mean that."""
@@ -95,8 +104,12 @@ class Context:
 
     def name(self, node: ast.AST) -> str | None:
         """Return the canonical dotted name that a node will mean, or None."""
-        name = self.module.names.canonical(node)
-        return None if name is None else self.meant(name)
+        names = self.module.names
+        name = names.canonical(node)
+        if name is None:
+            return None
+        is_whole = isinstance(node, ast.expr) and names.is_whole(root_of(node))
+        return name if is_whole else self.meant(name)
 
     def resolve(self, name: str) -> Resolution | None:
         """Return what becomes of a canonical name in this file; None if it stays."""
@@ -132,9 +145,8 @@ class Context:
     ) -> Resolution | None:
         """Return what becomes of an outermost dotted name, if a rename is enough."""
         root = root_of(node)
-        is_kept = isinstance(root, ast.Name) and root.id in self.kept
         if (
-            is_kept
+            self._is_kept(root)
             or self.is_part(node)
             or not isinstance(getattr(node, "ctx", _LOAD), ast.Load)
         ):
@@ -143,10 +155,15 @@ class Context:
         outcome = None if name is None else self.resolve(name)
         return outcome if outcome is not None and outcome.replacement else None
 
+    def _is_kept(self, root: ast.expr) -> bool:
+        if not (self.kept and isinstance(root, ast.Name)):
+            return False
+        return (self.module.names.binding_scope(root), root.id) in self.kept
+
     def is_found(self, node: ast.expr, code: str) -> bool:
         """Return whether there is a finding with this code at the place of a node."""
         column = self.module.column(node.lineno, node.col_offset)
-        position = *self.module.place(node.lineno), column
+        position = *self.module.cell_and_line(node.lineno), column
         return any(
             f.code == code and (f.cell, f.line, f.column) == position
             for f in self.findings
@@ -298,10 +315,3 @@ class Context:
     def result(self) -> str:
         """Return the text with all changes."""
         return self.imports.add(self.changes.result())
-
-
-def root_of(node: ast.expr) -> ast.expr:
-    """Return the first part of a dotted name."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node

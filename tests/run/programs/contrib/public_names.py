@@ -1,9 +1,17 @@
-"""Asks for every public name of TensorFlow 1.15 and prints those that do not live."""
+"""Asks for every public name of TensorFlow 1.15 and prints those that do not live.
 
+The line before that has those of `tf.contrib` for which a rewrite writes another object.
+"""
+
+import functools
+import importlib
 import json
 import sys
 
 import tensorflow as tf
+
+from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.target import NEWEST, Target
 
 tf.placeholder
 
@@ -19,7 +27,17 @@ def why_dead(place, name):
     return ""
 
 
-dead = {}
+def is_written_otherwise(name, value):
+    """Whether a rewrite replaces a living name by what is not this object."""
+    outcome = resolve(name, Target(NEWEST))
+    root, _, inside = outcome.replacement.partition(".") if outcome else ("", "", "")
+    if root not in ("tf", "tf_slim") or not inside:
+        return False
+    module = importlib.import_module("tensorflow" if root == "tf" else root)
+    return functools.reduce(getattr, inside.split("."), module) is not value
+
+
+dead, other = {}, []
 with open(sys.argv[1]) as file:
     modules_of = json.load(file)
 for kind, top in (("tf", tf), ("contrib", tf.contrib)):
@@ -33,7 +51,11 @@ for kind, top in (("tf", tf), ("contrib", tf.contrib)):
                 break
         for name in names:
             reason = failure or why_dead(place, name)
+            path = ("tf.contrib." if kind == "contrib" else "tf.") + module
+            full = "%s.%s" % (path.rstrip("."), name)
             if reason:
-                path = ("tf.contrib." if kind == "contrib" else "tf.") + module
-                dead["%s.%s" % (path.rstrip("."), name)] = reason
+                dead[full] = reason
+            elif kind == "contrib" and is_written_otherwise(full, getattr(place, name)):
+                other.append(full)
+print(json.dumps(other))
 print(json.dumps(dead))
