@@ -64,14 +64,14 @@ def new_import(imported: Import, context: Context) -> NewImport | None:
     if imported.bound == "*":
         return None
     written = canonical(imported.full)
-    if imported.full in context.place.unused_removed:
+    if imported.full in context.in_program.unused_removed:
         return _NOTHING if context.may_go(imported) else None
     become = _resolution(written, context)
     if become is None or _may_fail(imported, become, context):
         return None
     if private_keras.stays(imported, context.module, context.target):
         return None
-    if written in context.place.unused and become.is_removed:
+    if written in context.in_program.unused and become.is_removed:
         return _NOTHING if context.may_go(imported) else None
     if isinstance(imported.node, ast.Import) and imported.alias.asname is None:
         return _plain(imported, become, context)
