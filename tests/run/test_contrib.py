@@ -23,7 +23,7 @@ from hookbridge.contrib.areas import learn
 from hookbridge.ground.compat import installed_tf_version
 from hookbridge.tf1_names.contrib_names import AREAS, NAMES, Source, is_available
 from hookbridge.tf1_names.resolution import resolve
-from hookbridge.tf1_names.target import DATA, Target, table
+from hookbridge.tf1_names.target import DATA, NEWEST, Target, table
 
 CONTRIB = PROGRAMS / "contrib"
 # Written by `python3.7 tests/run/programs/contrib/areas.py FILE FILE` on TF 1.15.5.
@@ -41,8 +41,17 @@ DIFFERENT: dict[str, str] = {
     "eager.function": "rare options of `tf.function` have another place",
     "lookup.string_to_index_table_from_file": "`name` is the last argument today",
     "opt.LazyAdamOptimizer": "TensorFlow's Adam has one more",
+    "quantization.dequantize": "the op has more options before `name`",
+    "quantization.quantize_v2": "the op has more options before `name`",
+    "quantization.quantized_depthwise_conv2d_with_bias_and_relu": (
+        "the op has more options before `name`"
+    ),
+    "quantization.quantized_depthwise_conv2d_with_bias_and_relu_and_requantize": (
+        "the op has more options before `name`"
+    ),
     "rnn.GRUBlockCellV2": "`cell_size`, which had been given up, is gone",
     "tensorboard.plugins.projector.visualize_embeddings": "a writer is `logdir`",
+    "tpu.InfeedQueue": "it has one more option before `name`",
     "util.loader.load_op_library": "`path` is `library_filename`",
 }
 # Class -> the members that it lacks today, and why.
@@ -344,6 +353,41 @@ def test_a_program_that_asks_for_a_name_gets_the_answer_of_1_15() -> None:
         module = getattr(namespace.root(), owner) if owner else namespace.root()
         with pytest.raises(AttributeError, match="Instead: "):
             getattr(module, last)
+
+
+def test_every_name_that_does_not_come_back_has_a_way_out() -> None:
+    for area, names in table("public-1.15")["contrib"].items():
+        for name in names:
+            dotted = ".".join(filter(None, ("tf.contrib", area, name)))
+            outcome = resolve(dotted, Target(NEWEST))
+            if outcome is not None and outcome.code == "GONE":
+                assert "no current name is known" not in outcome.hint, dotted
+
+
+def test_names_that_a_way_out_gives_are_there() -> None:
+    target = Target(NEWEST)
+    for old, way_out in table("names")["hints"].items():
+        for name in re.findall(r"`((?:tf|hb)\.[\w.]+)`", way_out):
+            if old.startswith("tf.contrib"):
+                whole = name.replace("hb.", "hookbridge.", 1)
+                outcome = resolve(whole, target)
+                assert outcome is None or outcome.replacement, (old, name)
+
+
+def test_private_ops_and_switches_of_contrib_are_given_back() -> None:
+    contrib: Any = namespace.root()
+    assert contrib.autograph.convert()(lambda x: x + 1)(1) == 2
+    with contrib.eager.execution_mode(contrib.eager.SYNC):
+        quantized = contrib.quantization.quantize_v2([0.0, 1.0], 0.0, 1.0, tf.quint8)
+        restored = contrib.quantization.dequantize(*quantized)
+    np.testing.assert_allclose(restored, [0.0, 1.0], atol=0.01)
+    with tf.Graph().as_default() as graph:
+        contrib.tpu.infeed_enqueue_tuple([1.0], shapes=[[]], device_ordinal=0)
+        contrib.tpu.outfeed_dequeue(tf.float32, [])
+    assert [op.type for op in graph.get_operations()][-2:] == [
+        "InfeedEnqueueTuple",
+        "OutfeedDequeue",
+    ]
 
 
 def test_heads_of_estimator_have_the_losses_of_1_15() -> None:
