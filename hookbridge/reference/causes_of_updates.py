@@ -316,7 +316,7 @@ def _of_each_variable(left: Any, amount: Any, rules: UpdateRules) -> Any:
     """By least squares, how much of `amount` is in what is left, by variable."""
     owner, clear = rules.updates.port.owner, rules.updates.clear
     elements = [(owner == n) & clear for n in range(len(rules.updates.names))]
-    return np.array([share_of(amount[:, own], left[:, own]) for own in elements])
+    return np.array([share_of(amount[:, part], left[:, part]) for part in elements])
 
 
 def _rate(rules: UpdateRules, base: Rule) -> Iterator[Cause]:

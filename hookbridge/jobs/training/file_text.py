@@ -61,9 +61,9 @@ def check_file(path: str, names: Sequence[str]) -> None:
         wanted = " or ".join(f"`{name}`" for name in names)
         near_lists = nearest(names[0], text.lists())
         there = ", ".join(f"`{name}`" for name in near_lists)
-        rest = f"it has {there}" if there else "it defines no names"
+        names_there = f"it has {there}" if there else "it defines no names"
         raise errors.InvalidArgumentError(
-            f"{text.path} has no {wanted}, so it was not run; {rest}."
+            f"{text.path} has no {wanted}, so it was not run; {names_there}."
         )
     text.check_no_work()
 

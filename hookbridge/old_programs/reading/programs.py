@@ -74,7 +74,7 @@ def read_program(files: Sequence[str], roots: Sequence[str]) -> Programs:
 
 
 @dataclass(frozen=True)
-class Place:
+class InProgram:
     """Where a module stands in the programs that it is a part of."""
 
     meaning: Meaning  # what they mean by TensorFlow
@@ -159,7 +159,7 @@ class Programs:
         self._of_main: dict[Module, Meaning] = {}
         # The meanings of the programs whose processes start in a module.
         self._started: dict[Module, list[Meaning]] = {}
-        self._loading_first: set[Module] = set()  # see `Place.loads_first`
+        self._loading_first: set[Module] = set()  # see `InProgram.loads_first`
         self._doing: dict[Module, bool] = {}  # what `_does_something` found
         # Module -> the modules of the programs that it is a part of.
         self._beside: dict[Module, set[Module]] = {}
@@ -274,7 +274,7 @@ class Programs:
             )
         return self._doing[main]
 
-    def place(self, module: Module) -> Place:
+    def in_program(self, module: Module) -> InProgram:
         """Return where a module stands in its programs."""
         is_main = module in self._of_main
         meanings = self._of.get(module) or [meaning_of([module.evidence])]
@@ -283,7 +283,7 @@ class Programs:
         started = self._started.get(module, [])
         lacking = (m for m in started if m.lacks_switch or m is started[-1])
         is_run = is_main and self._does_something(module)
-        return Place(
+        return InProgram(
             meaning=meaning,
             of_main=next(lacking, self._of_main.get(module, meaning)),
             targets_tf1=meaning.targets_tf1(module.evidence),

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator
 
 from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.programs import Place
+from hookbridge.old_programs.reading.programs import InProgram
 from hookbridge.old_programs.scanning import tpu_names
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 from hookbridge.tf1_names import keras_arguments
@@ -33,13 +33,13 @@ _READER_WAY = '`tf.device("/cpu:0")` around readers and their queues'
 
 
 def of_call(
-    module: Module, place: Place, call: ast.Call, target: Target
+    module: Module, in_program: InProgram, call: ast.Call, target: Target
 ) -> Iterator[Finding]:
     """Yield what runs differently, or under another name, on the target."""
     name = module.names.canonical(call.func) or ""
     if name == "tf.device" and call.args and _may_be_function(call.args[0]):
         # A rewrite leaves `import tensorflow`, which parts of TensorFlow need.
-        if not place.targets_tf1 or "tensorflow" in module.names.bound:
+        if not in_program.targets_tf1 or "tensorflow" in module.names.bound:
             way = "`tf.compat.v1.device(...)`"
             yield finding_at(module, call, "DEVICE_FUNCTION", name, way)
     elif name in _CALLS:
@@ -47,7 +47,7 @@ def of_call(
         yield finding_at(module, call, code, name, way)
     yield from _of_arguments(module, call, name)
     if makes_untyped_array(call, name) and module.rows.may_differ(
-        call.args[0], place.rows
+        call.args[0], in_program.rows
     ):
         yield finding_at(module, call, "UNEQUAL_ROWS", name, _ROWS_WAY)
     if target.needs_summary_place and name.endswith(".SummarySaverHook"):

@@ -11,13 +11,14 @@ from hookbridge.old_programs.reading.import_statements import canonical, imports
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.rewriting.engine.inserted_lines import InsertedLines
 from hookbridge.tf1_names import installed_names
+from hookbridge.tf1_names.private_names import HIDDEN_PACKAGES
 from hookbridge.tf1_names.target import Target
 
 # Root of a dotted name -> module, and the name it is usually imported as.
 _USUAL = {"tf": ("tensorflow", "tf"), "hookbridge": ("hookbridge", "hb")}
 
-# TensorFlow takes these away from its root once it is imported.
-PRIVATE = ("tensorflow.python.", "tensorflow.core.")
+# The beginnings of names in the packages that `tensorflow` hides.
+PRIVATE = tuple(f"{package}." for package in HIDDEN_PACKAGES)
 
 _LAST = sys.maxsize
 

@@ -7,7 +7,7 @@ import re
 
 from hookbridge.old_programs.reading.import_statements import canonical, loaded
 from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.programs import Place
+from hookbridge.old_programs.reading.programs import InProgram
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 from hookbridge.tf1_names.private_names import FILES
@@ -23,9 +23,9 @@ _PARTS = ("compat", "python", "contrib", "core")
 _WHOLE = ("tensorflow",)
 
 
-def inherit_v1(module: Module, place: Place) -> None:
+def inherit_v1(module: Module, in_program: InProgram) -> None:
     """Let names of TensorFlow from other files of the program be those of v1."""
-    if not place.targets_tf1:
+    if not in_program.targets_tf1:
         return
     names = module.names
     for name, value in names.through.items():
@@ -50,7 +50,7 @@ def prepare(context: Context) -> None:
     """Decide first, because all other rules ask what a name means."""
     bound, names = context.imports.bound, context.module.names
     context.is_v1 = (
-        context.place.targets_tf1 and names.module_scope not in names.whole_scopes
+        context.in_program.targets_tf1 and names.module_scope not in names.whole_scopes
     )
     context.imports.is_v1 = context.is_v1
     if context.is_v1:
@@ -68,11 +68,11 @@ def apply(
 ) -> None:
     """Change an import, or a name that means another thing without the change."""
     names = context.module.names
-    if isinstance(node, ast.Attribute) and context.place.targets_tf1:
+    if isinstance(node, ast.Attribute) and context.in_program.targets_tf1:
         is_whole = names.is_whole(root_of(node))
         change = _name_of_tf1 if is_whole or not context.is_v1 else _name_of_tf2
         change(node, context)
-    if isinstance(node, ast.Import) and context.place.targets_tf1:
+    if isinstance(node, ast.Import) and context.in_program.targets_tf1:
         is_whole = names.import_scope(node) in names.whole_scopes
         for alias in node.names:
             if new := _module(alias, is_whole or not context.is_v1, context):
