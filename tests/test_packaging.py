@@ -102,6 +102,19 @@ def install(environment: Path, *words: str) -> str:
     return done.stdout
 
 
+def run_in(environment: Path, code: str) -> str:
+    """What a program prints with the packages of an environment alone."""
+    done = subprocess.run(
+        [environment / "bin" / "python", "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=environment.parent,
+        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 def test_commands_from_a_wheel_on_the_path(
     repo_root: Path, built: Path, tmp_path: Path
 ) -> None:
@@ -174,15 +187,7 @@ def test_a_checkout_without_links(
         "from hookbridge.cli import main\n"
         "main(['docs', 'lifecycle'])"
     )
-    done = subprocess.run(
-        [tmp_path / "env" / "bin" / "python", "-c", code],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("# ")
+    assert run_in(tmp_path / "env", code).startswith("# ")
 
 
 def test_type_checkers_find_an_editable_install(
@@ -197,14 +202,7 @@ def test_type_checkers_find_an_editable_install(
         "from importlib.util import find_spec\n"
         "print(find_spec('hookbridge.adapters.convert').origin)"
     )
-    found = subprocess.run(
-        [tmp_path / "env" / "bin" / "python", "-c", code],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={k: v for k, v in os.environ.items() if k != "PYTHONPATH"},
-    )
-    assert found.stdout.startswith(str(source)), found.stderr
+    assert run_in(tmp_path / "env", code).startswith(str(source))
 
 
 def test_bare_name_adapters_is_refused(repo_root: Path) -> None:

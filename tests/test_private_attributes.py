@@ -110,6 +110,7 @@ OWNERS: dict[str, Callable[[Path], Any]] = {
     "SummarySaverHook": lambda folder: v1.train.SummarySaverHook(
         save_steps=1, output_dir=str(folder), scaffold=v1.train.Scaffold()
     ),
+    "FinalOpsHook": lambda _: v1.train.FinalOpsHook("loss:0"),
     "GlobalStepWaiterHook": lambda _: v1.train.GlobalStepWaiterHook(3),
     "SessionRunContext": lambda _: v1.train.SessionRunContext(None, None),
     "Session": lambda _: v1.Session(graph=tf.Graph()),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import tensorflow as tf
 
+from hookbridge.ground.batch_parts import named_parts
 from hookbridge.ground.structures import COMPOSITES, dense_parts
 
 # The prefix of the keys of a batch's tensors.
@@ -52,13 +53,8 @@ def as_iterators(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _leaves(name: str, value: object) -> Iterator[tuple[str, Any]]:
     """Yield the tensors of a batch, each with the path to it as its name."""
-    if isinstance(value, Mapping):
-        for key, part in value.items():
-            yield from _leaves(f"{name}/{key}", part)
-    elif isinstance(value, (list, tuple)):
-        for number, part in enumerate(value):
-            yield from _leaves(f"{name}/{number}", part)
-    elif isinstance(value, COMPOSITES):
-        yield from dense_parts(name, value)
-    elif isinstance(value, (tf.Tensor, tf.TensorSpec)):
-        yield name, value
+    for path, part in named_parts(name, value):
+        if isinstance(part, COMPOSITES):
+            yield from dense_parts(path, part)
+        elif isinstance(part, (tf.Tensor, tf.TensorSpec)):
+            yield path, part

@@ -9,10 +9,9 @@ from hookbridge.adapters.guests.any_flavour import AnyFlavour
 from hookbridge.adapters.guests.copies import CopiedWrapper
 from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.ground.lifecycle import CALLBACK_EVENTS, Kind
-from hookbridge.ground.lifecycle.overrides import BATCH_EVENTS
+from hookbridge.ground.lifecycle.overrides import BATCH_EVENTS, SETTERS
 from hookbridge.ground.protocols import KerasModel
 
-_SETTERS = ("set_model", "set_params")
 _METHODS = {*(event.name for event in CALLBACK_EVENTS), *BATCH_EVENTS["train"]}
 
 
@@ -35,7 +34,7 @@ class BareCallback(CopiedWrapper, AnyFlavour):
 
     def __init__(self, record: Guest) -> None:
         self._self_record: Guest = record
-        for name in _METHODS.difference(_SETTERS):
+        for name in _METHODS.difference(SETTERS):
             method = getattr(record.item, name, None)
             if callable(method):
                 # Keras's own `on_train_batch_end` calls the older `on_batch_end`.

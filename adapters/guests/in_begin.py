@@ -9,7 +9,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
-from hookbridge.ground.arguments import shown, without_arguments
+from hookbridge.ground.arguments import shown, with_arguments
 from hookbridge.ground.protocols import Coordinator, RunContext, RunValues, Session
 
 
@@ -105,4 +105,4 @@ def in_begin(make: Callable[[], Any]) -> Any:
             "expected a function without arguments that returns a hook, such as "
             "`lambda: FinalOpsHook(op())`."
         )
-    return InBegin(without_arguments("make", make))
+    return InBegin(with_arguments("make", make))

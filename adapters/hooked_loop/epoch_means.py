@@ -86,7 +86,7 @@ def put(metrics: Mapping[str, Any], means: Means) -> Means:
                 _write(variable, value)
     return Means(
         {name: pair for name, pair in means.sums.items() if name not in metrics},
-        {k: v for k, v in means.metrics.items() if _name_in(k) not in metrics},
+        {k: v for k, v in means.metrics.items() if k.rpartition("/")[0] not in metrics},
     )
 
 
@@ -118,7 +118,3 @@ def _write(variable: Variable, value: object) -> None:
 def _is_summed(variable: Variable) -> bool:
     name = getattr(tf_variable(variable).synchronization, "name", "")
     return str(name) == "ON_READ"
-
-
-def _name_in(key: str) -> str:
-    return key.rpartition("/")[0]

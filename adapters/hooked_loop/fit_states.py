@@ -37,7 +37,7 @@ from hookbridge.adapters.state.save_keepers import Save, SaveKeeper
 from hookbridge.adapters.state.write_order import AtOnce, wait_for_writes
 from hookbridge.ground.memory import Fact
 from hookbridge.ground.patching import assign
-from hookbridge.ground.protocols import Callback, KerasModel, Session
+from hookbridge.ground.protocols import KerasModel, Session
 
 _IS_GUEST = Fact[bool]("guest", "is given to as_callbacks")
 
@@ -47,10 +47,6 @@ def note_guests(callbacks: Sequence[Any]) -> None:
     for callback in callbacks:
         identity.of(callback)  # before training changes any value
         _IS_GUEST.put(callback, True)
-
-
-def _is_of_each_list(callback: Callback) -> bool:
-    return stock.row(type(callback).__name__).is_of_each_list
 
 
 def _guests_among(callbacks: Sequence[Any]) -> list[Any]:
@@ -66,7 +62,10 @@ def _guests_among(callbacks: Sequence[Any]) -> list[Any]:
         or not (
             isinstance(item, Inserted)
             or kinds.is_hook(item)
-            or (attributes.is_stock(item) and _is_of_each_list(item))
+            or (
+                attributes.is_stock(item)
+                and stock.row(type(item).__name__).is_of_each_list
+            )
         )
     ]
 
@@ -310,8 +309,7 @@ class FitStates(
     def _note_written(self, save: Save) -> None:
         if not self._saves.keeper.files.exists(save.prefix):  # it pads the step
             self._saves.before_save(save.prefix, int(save.step), save.order)
-        graph = self._run.host.graph_part
-        self._saves.keeper.note(checkpoint_of(graph, save))
+        self._saves.keeper.note(checkpoint_of(self._run.host.graph_part, save))
 
     # --------------------------------------------------------------------------------
 

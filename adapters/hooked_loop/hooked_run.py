@@ -210,6 +210,8 @@ class HookedRun:
                 )
         except END_OF_DATA as e:
             raise not_the_end_of_data(e) from e
+        if self._monitored.should_stop():
+            raise StopIteration("a hook has stopped the run before its first step")
 
     def end(self, hook: Hook) -> None:
         """Call the `end` of one hook, after a clean finish."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -11,9 +12,10 @@ from hookbridge import errors
 from hookbridge.adapters.guests.in_begin import InBegin
 from hookbridge.adapters.guests.kinds import name_of
 from hookbridge.adapters.hooked_loop import refusals
+from hookbridge.adapters.live_session.feeds import mapper_of
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import shown
-from hookbridge.ground.protocols import Hook, RunContext, Session
+from hookbridge.ground.protocols import Graph, Hook, RunContext, Session
 
 # What a native loop takes for the end of its data.
 END_OF_DATA: tuple[type[Exception], ...] = (StopIteration, tf.errors.OutOfRangeError)
@@ -82,6 +84,18 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             refusals.check_graph(hook, graph)
             raise
         refusals.check_graph(hook, graph)
+        final_ops = getattr(hook, "_final_ops", None)
+        if final_ops is not None:
+            _look_up(final_ops, graph)
+
+
+def _look_up(fetches: object, graph: Graph) -> None:
+    """Look up now what a `FinalOpsHook` fetches in `end`, so that steps return it.
+
+    A name that the graph lacks fails in `end`, as in a session.
+    """
+    with contextlib.suppress(errors.UnknownTensorError, errors.RunArgumentsError):
+        mapper_of(graph, fetches)
 
 
 def with_hook(

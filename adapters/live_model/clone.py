@@ -99,8 +99,7 @@ class Clone:
 
     def attribute(self, name: str) -> Any:
         """Return an attribute of the clone for a callback."""
-        value = getattr(self.model, name)
-        if callable(value):
+        if callable(getattr(self.model, name)):
             # It may be a compiled function, whose use of weights is not seen.
             self._weights.mirrors.of_methods(self._weights.all)
         else:

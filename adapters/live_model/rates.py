@@ -123,6 +123,11 @@ class LiveRates:
         now = dict(zip(unsaved, values, strict=True))
         return {t.name: float(value) for t, value in {**self.fed, **now}.items()}
 
+    def forget_fed(self) -> None:
+        """Forget what is fed: the state of an earlier step takes its place."""
+        for rate in self.in_graph:
+            self.fed.pop(rate.tensor, None)
+
     def restore(self, state: Mapping[str, float]) -> None:
         """Set again the rates of a `state`; a single one by whatever name."""
         values = [state.get(rate.tensor.name) for rate in self.in_graph]

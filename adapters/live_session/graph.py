@@ -214,6 +214,8 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         An unknown name raises a `KeyError`, as in TF, that lists the nearest
         names.
         """
+        if isinstance(obj, bytes):  # as TensorFlow takes it
+            obj = obj.decode()
         try:
             element = super().as_graph_element(obj, allow_tensor, allow_operation)
             if type(obj) is not str:

@@ -246,9 +246,10 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         except KeyError as e:
             raise errors.LiveSessionError(
                 f"`session.run` was asked for `{e.args[0]}:0`, a tensor of the "
-                "training step, before any step has run with it. Return it from "
-                "`before_run` as `SessionRunArgs(fetches)`, or fetch it after the "
-                "first step.",
+                "step, which no step so far has returned. Steps return a tensor once "
+                "it is looked up: in `begin`, `tf.compat.v1.get_default_graph()."
+                f'get_tensor_by_name("{e.args[0]}:0")`, or in `before_run`, as '
+                "`SessionRunArgs(fetches)`. It has a value after the next step.",
                 see="live session",
             ) from e
 

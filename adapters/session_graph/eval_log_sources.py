@@ -60,8 +60,7 @@ def _declared_metrics(
     """Return the metrics that `Estimator.evaluate` returns, as they were built."""
     # An Estimator sorts the names, but the variables are in the user's order.
     positions = {op: i for i, op in enumerate(graph.get_operations())}
-    listed = collected.variables(graph, _METRICS)
-    variables = {collected.handle_op(v) for v in listed}
+    variables = {collected.handle_op(v) for v in collected.variables(graph, _METRICS)}
     ordered = []
     for name, value in evaluation.values.items():
         reached = graph_ops.ancestors([value.op])

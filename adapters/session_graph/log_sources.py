@@ -13,7 +13,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.session_graph import estimator_stack, graph_ops
 from hookbridge.ground import collected
-from hookbridge.ground.arguments import shown, without_arguments
+from hookbridge.ground.arguments import shown, with_arguments
 from hookbridge.ground.nearest_names import suggestion
 from hookbridge.ground.protocols import Graph, Session
 
@@ -48,7 +48,7 @@ def resolve(key: str, spec: Any, graph: Graph) -> LogSource:
     """Return the source that one entry of `logs=` means."""
     # A function is called on each graph: a model_fn makes new tensors each time.
     if callable(spec) and not hasattr(spec, "result"):
-        spec = without_arguments(f"logs[{key!r}]", spec)()
+        spec = with_arguments(f"logs[{key!r}]", spec)()
     if isinstance(spec, str):
         spec = tensor_named(spec, graph, f"logs[{key!r}]")
     if isinstance(spec, (tuple, list)) and len(spec) == 2:
@@ -98,8 +98,7 @@ def streaming_source(key: str, value: Any, update: Any, graph: Graph) -> LogSour
 def tensor_of(value: object, graph: Graph, where: str, expected: str) -> Any:
     """Return the tensor of a graph that a user gave."""
     try:
-        tensor = graph.as_graph_element(value, allow_operation=False)
-        return collected.value_of(tensor)
+        return collected.value_of(graph.as_graph_element(value, allow_operation=False))
     except (AttributeError, TypeError, ValueError) as e:
         raise errors.InvalidArgumentError(
             f"{where} is {shown(value)}; expected {expected}. TensorFlow says: {e}"

@@ -159,8 +159,7 @@ def model_variables(graph: Graph) -> tuple[list[Any], list[Any]]:
     keys = tf.compat.v1.GraphKeys
     trainable = collected.variables(graph, keys.TRAINABLE_VARIABLES)
     named = collected.variables(graph, keys.MODEL_VARIABLES)
-    updates = collected.operations(graph, keys.UPDATE_OPS)
-    written = graph_ops.ancestors(updates)
+    written = graph_ops.ancestors(collected.operations(graph, keys.UPDATE_OPS))
     targets = {op.inputs[0].op for op in written if op.type.startswith("Assign")}
     not_trainable = [
         v
@@ -173,8 +172,7 @@ def model_variables(graph: Graph) -> tuple[list[Any], list[Any]]:
 
 def saved_variables(graph: Graph) -> list[Any]:
     """Return the variables that a checkpoint holds, global step included."""
-    keys = tf.compat.v1.GraphKeys
-    return collected.variables(graph, keys.GLOBAL_VARIABLES)
+    return collected.variables(graph, tf.compat.v1.GraphKeys.GLOBAL_VARIABLES)
 
 
 def all_variables(graph: Graph) -> list[Any]:

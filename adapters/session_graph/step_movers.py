@@ -105,8 +105,7 @@ def takes_token(op: Operation) -> bool:
 def _function_uses(graph: Graph, op: Operation, own: object, counts: _OfKind) -> bool:
     """Return whether an op calls a function in which a certain op takes the counter."""
     # `counts` gets None for a function that the graph does not have.
-    library = graph.as_graph_def().library.function
-    functions = {f.signature.name: f for f in library}
+    functions = {f.signature.name: f for f in graph.as_graph_def().library.function}
 
     def uses(name: str, index: int, visited: frozenset[str]) -> bool:
         function = functions.get(name)

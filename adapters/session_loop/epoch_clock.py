@@ -50,9 +50,10 @@ class EpochClock:
 
     def go_on(self, step: int, origin: tuple[int, int] | None) -> None:
         """Go on at a step, after a restart or a recovery."""
-        # An open epoch that contains the step stays open. `origin` is that of the step,
-        # or None if it is not known.
-        if step < self.start:
+        # `origin` is that of the step, or None if it is not known. An open epoch that
+        # has had steps by then stays open. One without begins again if callbacks have
+        # the state of before it.
+        if step < self.start or (step == self.start and origin is not None):
             self.is_open = False
         if not self.is_open:
             if origin is not None:

@@ -46,8 +46,7 @@ class EvaluationRun(CallbackRun):
     def before_session_run(self, run_context: RunContext) -> Any:
         self.session = run_context.session
         self.push_assigned()
-        fetches = run_context.original_args.fetches
-        step = self._steps.step_of(fetches)
+        step = self._steps.step_of(run_context.original_args.fetches)
         self._is_in_batch = step is not None
         if step is None:
             return None

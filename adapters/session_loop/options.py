@@ -17,7 +17,7 @@ from hookbridge.ground.arguments import (
     optional_count,
     shown,
     string_mapping,
-    without_arguments,
+    with_arguments,
 )
 from hookbridge.ground.protocols import Graph, KerasModel
 
@@ -148,7 +148,7 @@ def _is_provider(model: KerasModel) -> bool:
     """Return whether it is a function that returns the model."""
     is_function = callable(model) and not hasattr(model, "weights")
     if is_function and not inspect.isclass(model):
-        without_arguments("model", model)
+        with_arguments("model", model)
         return True
     return False
 

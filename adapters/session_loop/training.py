@@ -114,7 +114,7 @@ class TrainingRun(CallbackRun):
         self._phase, self._is_step = AFTER["session"][self._phase], False
         self._epochs.begin_session(self.step)
         if self.started:
-            self._go_on(before)
+            self._go_on(before, is_recovery=True)
             if self.model.stop_training:
                 self._stop.end_session()
             return
@@ -132,7 +132,7 @@ class TrainingRun(CallbackRun):
         # A stop in `on_train_begin` ends the run after its first step, as in `fit`.
         early = self.model.stop_training
         self._state.begin()
-        self._go_on(self.step)
+        self._go_on(self.step, is_recovery=False)
         epochs = self.config.epochs
         over = epochs is not None and self._epochs.clock.number_of(self.step) >= epochs
         if over or (self.model.stop_training and not early):
@@ -142,13 +142,15 @@ class TrainingRun(CallbackRun):
         else:
             self._validation.check_monitors()
 
-    def _go_on(self, before: int) -> None:
+    def _go_on(self, before: int, *, is_recovery: bool) -> None:
         """Go on where a new session is; the last one was at the step `before`."""
         went_back, session = self.step < before, self.session
         state = self._state.restore(
             session, self._epochs.logs.keys, went_back=went_back
         )
-        self._epochs.go_on_from(state, self.step, session, went_back=went_back)
+        self._epochs.go_on_from(
+            state, self.step, session, went_back=went_back, is_recovery=is_recovery
+        )
         self._state.keeper.ready(self._state)
 
     def _move_to_restored_step(self, step: int | None) -> None:

@@ -131,10 +131,26 @@ class TrainingEpochs:
         )
 
     def go_on_from(
-        self, state: LoopState | None, step: int, session: Session, *, went_back: bool
+        self,
+        state: LoopState | None,
+        step: int,
+        session: Session,
+        *,
+        went_back: bool,
+        is_recovery: bool,
     ) -> None:
-        """Go on after a restart or a recovery, with the state that was saved."""
+        """Go on after a restart or a recovery, with the state that was saved.
+
+        Args:
+          state: what was saved, or None.
+          step: the global step of the new session.
+          session: the new session.
+          went_back: whether the session before it had made more steps.
+          is_recovery: whether this process had a session before.
+        """
         if state is not None:
+            if is_recovery:
+                self._rates.forget_fed()
             self._rates.restore(state.rates)
         self._interrupted, self._next = state, None
         self._state_step = 0 if state is None else state.step

@@ -10,14 +10,14 @@ import tempfile
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.session_graph import estimator_stack, eval_log_sources, saved
 from hookbridge.ground import compat
-from hookbridge.ground.arguments import shown, with_arguments, without_arguments
+from hookbridge.ground.arguments import shown, with_arguments
 from hookbridge.ground.protocols import RunContext, RunValues, Session
+from hookbridge.ground.single_number import as_number
 from hookbridge.ground.validation import Validation, ValidationReport
 
 
@@ -79,8 +79,7 @@ class EstimatorValidation:
 
     def begin(self) -> None:
         """Look for the saver that the model_fn of the training made itself."""
-        graph = tf.compat.v1.get_default_graph()
-        self._saver = estimator_stack.scaffold_saver(graph)
+        self._saver = estimator_stack.scaffold_saver(tf.compat.v1.get_default_graph())
 
     def names_of_graph(self) -> list[str]:
         """Return the names of what an evaluation makes, from its graph."""
@@ -131,7 +130,7 @@ class UserValidation:
         is_dict = isinstance(result, Mapping) and all(
             isinstance(k, str) for k in result
         )
-        numbers = {k: _as_number(v) for k, v in result.items()} if is_dict else {}
+        numbers = {k: as_number(v) for k, v in result.items()} if is_dict else {}
         if not is_dict or None in numbers.values():
             raise errors.InvalidArgumentError(
                 f"`validation=` returned {shown(result)}; expected a dict "
@@ -179,17 +178,6 @@ def _how_to_run(result: object) -> str:
     return ""
 
 
-def _as_number(value: object) -> float | None:
-    """Return a number, or the one element of an array; None for what is none."""
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError, NotImplementedError):
-        return None  # rows of several lengths, a tensor of a graph
-    if array.size != 1 or array.dtype.kind not in "fiub":
-        return None
-    return float(array.reshape(()))
-
-
 def _takes_session(function: Any) -> bool:
     """Return whether a function has to be called with one argument."""
     try:
@@ -209,7 +197,7 @@ def _can_be_called(signature: inspect.Signature, *arguments: Any) -> bool:
 
 def _without_arguments(validation: object) -> Any:
     try:
-        return without_arguments("validation", validation)
+        return with_arguments("validation", validation)
     except errors.InvalidArgumentError as e:
         raise errors.InvalidArgumentError(
             f"{str(e).removesuffix('.')}, or with the session as its one argument."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Collection
@@ -71,10 +72,8 @@ def write(path: str, data: bytes) -> None:
                 f"The state of callbacks cannot be written to {target}: a folder has "
                 "that name. Move the folder away, or save to another directory."
             )
-    try:
+    with contextlib.suppress(FileNotFoundError):
         os.unlink(part)
-    except FileNotFoundError:
-        pass
     # A link that somebody has put there is not followed.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     with replacing(path, part), os.fdopen(os.open(part, flags, 0o666), "wb") as file:
@@ -150,10 +149,8 @@ def _has_checkpoint(names: Collection[str], checkpoint: str) -> bool:
 
 
 def _remove(folder: str, file: str) -> None:
-    try:
+    with contextlib.suppress(tf.errors.NotFoundError):  # by another process
         tf.io.gfile.remove(os.path.join(folder, file))
-    except tf.errors.NotFoundError:
-        pass  # another process has removed it
 
 
 def carry_over(restored: str, saved: str) -> None:

@@ -47,8 +47,7 @@ class SlotEntries:
     def __init__(self, entries: Iterable[str]) -> None:
         self._alike: dict[str, list[str]] = {}
         for entry in entries:
-            key = without_numbers(_flat(entry))
-            self._alike.setdefault(key, []).append(entry)
+            self._alike.setdefault(without_numbers(_flat(entry)), []).append(entry)
 
     def of(self, slot: SlotName, weight: str) -> list[str]:
         """Return the entries for a slot whose weight is called `weight` there."""

@@ -26,8 +26,7 @@ def define_flags(parser: Parser) -> None:
     parser.fields(DemoSettings(), FIELDS, least=1)
     parser.flag("local", False, "Run both loops in this process, without clusters.")
     parser.flag("open", False, "Open report.html in the browser at the end.")
-    text = "Format of the report on stdout."
-    parser.flag("format", "text", text, ("text", "json"))
+    parser.flag("format", "text", "Format of the report on stdout.", ("text", "json"))
 
 
 def run(values: Values) -> int:

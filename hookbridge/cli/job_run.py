@@ -101,8 +101,7 @@ def _run_in_cluster(values: Values, settings: TrainingSettings, name: str) -> in
         job_flags.use_keras_of_graphs()
         from hookbridge.jobs.training import user_file
 
-        module = user_file.load_file(settings.model_def)
-        settings = _with_loop(settings, module)
+        settings = _with_loop(settings, user_file.load_file(settings.model_def))
     from hookbridge.jobs.loops.tasks.local_cluster import LocalCluster
 
     cluster = LocalCluster(num_workers=settings.num_workers, num_ps=settings.num_ps)

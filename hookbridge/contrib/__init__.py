@@ -11,8 +11,8 @@ docs/what-comes-back.md lists the counterparts. A name without one raises: under
 
 Reading order: `namespace` (the modules that a program sees; the source of each name is
 in `hookbridge/tf1_names/contrib_names.py`), `gone` (the names without one),
-`private_modules`, `keras_package` and `old_backend` (Keras as it was until 2.3), and
-`mended_slim`. The room `areas` has what needs new code.
+`view` with `private_modules`, `keras_package` and `old_backend` (Keras as it was until
+2.3), and `mended_slim`. The room `areas` has what needs new code.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ def __getattr__(name: str) -> Any:
     from hookbridge.contrib import mended_slim, namespace
     from hookbridge.tf1_names import contrib_names
 
-    sources = contrib_names.AREAS.get(name, ())
-    if any(source.root == "tf_slim" for source in sources):
+    if any(source.root == "tf_slim" for source in contrib_names.AREAS.get(name, ())):
         mended_slim.mend()
     return getattr(namespace.root_of_rewritten(), name)
 

@@ -12,12 +12,14 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hookbridge.contrib.private_modules import KERAS, View, keras2_package
+from hookbridge.contrib.private_modules import KERAS, importable, keras2_package
+from hookbridge.contrib.view import View
 from hookbridge.ground.compat import LAST_WITH_KERAS2, tf_version
 from hookbridge.tf1_names import old_keras
 
 # What a program of TensorFlow 1 reads as the version: that of the API which it finds.
 VERSION = "2.2.4"
+_OPTIMIZER = "Optimizer"
 _BACKENDS = (f"{KERAS}.backend", f"{KERAS}.backend.tensorflow_backend")
 
 
@@ -74,12 +76,7 @@ def find(dotted: str, of_tf1: bool) -> Any:
     package = keras2_package()
     if package == KERAS and tf_version() > LAST_WITH_KERAS2:
         return importlib.import_module(dotted)  # Keras 3
-    modules = []
-    for candidate in old_keras.places(dotted, package, of_tf1):
-        try:
-            modules.append(importlib.import_module(candidate))
-        except ModuleNotFoundError:
-            continue
+    modules = importable(old_keras.places(dotted, package, of_tf1))
     own_names = _own(dotted, of_tf1)
     if not (modules or own_names):
         above, _, name = dotted.rpartition(".")
@@ -97,6 +94,9 @@ def _own(dotted: str, of_tf1: bool) -> dict[str, Callable[[], Any]]:
     }
     if dotted == KERAS and of_tf1:
         makers["__version__"] = lambda: VERSION
+    if f"{dotted}.{_OPTIMIZER}" == old_keras.OPTIMIZER and of_tf1:
+        module = f"{keras2_package()}.src.optimizers.optimizer_v1"
+        makers[_OPTIMIZER] = functools.partial(_named, f"{module}.{_OPTIMIZER}", of_tf1)
     if dotted in _BACKENDS:
         makers["tf"] = lambda: importlib.import_module("tensorflow").compat.v1
     return makers

@@ -5,17 +5,18 @@ TensorFlow's own modules stay as they are: a program gets a view of them.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import operator
 import os
 import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
+from hookbridge.contrib.view import PrivateView, View
 from hookbridge.estimator import revive, stand_ins
 from hookbridge.ground.compat import LAST_WITH_KERAS2, tf_version
-from hookbridge.ground.patching import assign
 from hookbridge.tf1_names.private_names import (
     LAYERS,
     MOVED,
@@ -31,66 +32,27 @@ PYTHON_KERAS = "tensorflow.python.keras"
 KERAS = "keras"
 
 
-class View(types.ModuleType):
-    """A module with the names of several modules, the first one that has it.
+class Package(types.ModuleType):
+    """`tensorflow.python` by TensorFlow itself: `tf.python.ops.array_ops`.
 
-    `own` has names that come before them, and the function that makes each value.
+    What is in it is found as an import finds it.
     """
-
-    def __init__(
-        self,
-        name: str,
-        modules: Sequence[Any],
-        own: Mapping[str, Callable[[], Any]] | None = None,
-    ) -> None:
-        super().__init__(name, modules[0].__doc__)
-        self.__dict__["_view_modules"] = tuple(modules)
-        self.__dict__["_view_own"] = dict(own or {})
-        for attribute in ("__path__", "__file__"):
-            if hasattr(modules[-1], attribute):
-                self.__dict__[attribute] = getattr(modules[-1], attribute)
 
     def __getattr__(self, name: str) -> Any:
-        make = self.__dict__["_view_own"].get(name)
-        if make is not None:
-            self.__dict__[name] = value = make()
-            return value
-        for module in self.__dict__["_view_modules"]:
-            try:
-                return getattr(module, name)
-            except AttributeError:
-                continue
-        raise AttributeError(
-            f"module '{self.__name__}' has no attribute '{name}'; TensorFlow removed "
-            "it, and `hookbridge run` has no replacement for it"
-        )
+        dotted = f"{self.__name__}.{name}"
+        try:
+            value = None if name.startswith("__") else find(dotted)
+        except ModuleNotFoundError:
+            value = None
+        if value is None:
+            value = getattr(find(self.__name__), name)
+        elif hasattr(value, "__path__"):
+            value = Package(dotted)
+        self.__dict__[name] = value
+        return value
 
     def __dir__(self) -> list[str]:
-        names = {name for module in self._view_modules for name in dir(module)}
-        return sorted({*names, *self._view_own, *self.__dict__} - {"__all__"})
-
-
-class _Private(View):
-    """A private module: what a program sets there is set in TensorFlow, as natively.
-
-    Deleting such a name restores what was there, as `mock.patch` wants it.
-    """
-
-    def __setattr__(self, name: str, value: object) -> None:
-        real = self.__dict__["_view_modules"][0]
-        if name in self.__dict__["_view_own"] or name not in vars(real):
-            super().__setattr__(name, value)
-            return
-        earlier = self.__dict__.setdefault("_view_earlier", {})
-        earlier.setdefault(name, []).append(getattr(real, name))
-        assign(real, **{name: value})
-
-    def __delattr__(self, name: str) -> None:
-        earlier = self.__dict__.get("_view_earlier", {}).get(name)
-        if earlier:
-            assign(self.__dict__["_view_modules"][0], **{name: earlier.pop()})
-        else:
-            super().__delattr__(name)
+        return dir(find(self.__name__))
 
 
 def find(dotted: str) -> Any:
@@ -125,7 +87,7 @@ def _find_in_tensorflow(dotted: str) -> Any:
     ]
     if dotted == f"{PYTHON}.util.tf_export":
         own_names["estimator_export"] = _estimator_export
-    return _Private(dotted, (real, *public, v1), own_names)
+    return PrivateView(dotted, (real, *public, v1), own_names)
 
 
 def _others(dotted: str) -> dict[str, Callable[[], Any]]:
@@ -169,6 +131,15 @@ def keras2_package() -> str:
     return "tf_keras" if is_legacy and tf_version() > LAST_WITH_KERAS2 else KERAS
 
 
+def importable(names: Iterable[str]) -> list[Any]:
+    """Return those of some modules that exist."""
+    modules = []
+    for name in names:
+        with contextlib.suppress(ModuleNotFoundError):
+            modules.append(importlib.import_module(name))
+    return modules
+
+
 @functools.cache
 def _find_in_keras(dotted: str) -> Any:
     """Return a module of `tensorflow.python.keras`, taken from the Keras of `tf.keras`.
@@ -178,12 +149,7 @@ def _find_in_keras(dotted: str) -> Any:
     package = keras2_package()
     if package == KERAS and tf_version() > LAST_WITH_KERAS2:
         return importlib.import_module(dotted)  # `tf.keras` is Keras 3
-    modules = []
-    for name in places_in_keras(dotted, package):
-        try:
-            modules.append(importlib.import_module(name))
-        except ModuleNotFoundError:
-            continue
+    modules = importable(places_in_keras(dotted, package))
     if not modules:
         raise ModuleNotFoundError(f"No module named '{dotted}'", name=dotted)
     return View(dotted, modules, _others(dotted))

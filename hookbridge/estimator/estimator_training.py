@@ -71,8 +71,7 @@ def _as_task(estimator: Any, role: str, strategy: Any) -> tuple[Any, Any]:
     """Return a copy of `estimator` for the task of this thread."""
     from tensorflow_estimator.python.estimator import run_config
 
-    context = compat.private("distribute_coordinator_context")
-    task = context.get_current_worker_context()
+    task = compat.private("distribute_coordinator_context").get_current_worker_context()
     local = copy.deepcopy(estimator)
     setattr(local, f"_{role}_distribution", strategy)
     config = local._config

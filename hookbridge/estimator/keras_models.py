@@ -114,8 +114,7 @@ def model_to_estimator(
         export_outputs=export_outputs,
     )
     if guests_of_model:
-        model_fn = _with_hooks(estimator._model_fn, guests_of_model)
-        assign(estimator, _model_fn=model_fn)
+        assign(estimator, _model_fn=_with_hooks(estimator._model_fn, guests_of_model))
     return estimator
 
 

@@ -210,9 +210,12 @@ def check_divides(batch_size: int, num_towers: int) -> None:
         raise errors.InvalidArgumentError(f"{message}, {way_out}")
 
 
-def without_arguments(what: str, function: object) -> Any:
-    """Return `function`, which can be called without arguments; `what` names it."""
-    return with_arguments(what, function)
+def parameters_of(function: Any) -> Mapping[str, inspect.Parameter]:
+    """Return the parameters of a function by name; none if it does not tell."""
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):  # some builtins have no signature
+        return {}
 
 
 def with_arguments(what: str, function: object, *arguments: str, **named: str) -> Any:

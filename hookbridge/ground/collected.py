@@ -18,6 +18,8 @@ from hookbridge.ground.protocols import Graph, Tensor, Variable
 
 _KEYS = tf.compat.v1.GraphKeys
 _VARIABLES = (tf.Variable, tf.distribute.DistributedValues)
+# The types of the ops of variables.
+VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 # Ops that hand on the value of a variable, in its own type or another one.
 _HAND_ON = ("Identity", "RefIdentity", "ReadVariableOp", "Cast", "Enter", "RefEnter")
 
@@ -41,7 +43,7 @@ def variable_behind(tensor: Tensor) -> Any:
     None without one.
     """
     op, graph = origin(tensor).op, tensor.graph
-    if op.type not in ("VarHandleOp", "VariableV2", "Variable"):
+    if op.type not in VARIABLES:
         return None
     every = (graph.get_collection(key) for key in graph.get_all_collection_keys())
     entries = (entry for entries in every for entry in entries)

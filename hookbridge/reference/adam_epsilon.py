@@ -64,8 +64,7 @@ def _candidates(rules: UpdateRules) -> Iterator[tuple[Rule, int]]:
         for is_last in (False, True):
             if not is_near(epsilon, rule.epsilon):
                 parameters = 0 if epsilon <= _DEFAULT else 1
-                changed = replace(rule, epsilon=epsilon, epsilon_last=is_last)
-                yield changed, parameters
+                yield replace(rule, epsilon=epsilon, epsilon_last=is_last), parameters
     for is_last in (False, True):
 
         def make(value: float, last: bool = is_last) -> Rule:

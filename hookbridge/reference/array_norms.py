@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,21 @@ def plain(value: object) -> Any:
         return array.astype(np.bytes_)
     # NumPy has no bfloat16 or float8 of its own, and would write them as bytes.
     return array.astype(np.float32) if array.dtype.kind == "V" else array
+
+
+def whole_gradient(parts: Sequence[Any], shape: Any) -> Any:
+    """Return a gradient as one array; one of rows is added up.
+
+    Args:
+      parts: the array, or the rows and their indices.
+      shape: the shape of its variable; None leaves rows as they are.
+    """
+    if len(parts) == 1 or shape is None:
+        return parts[0]
+    values, indices = parts
+    whole = np.zeros(shape, values.dtype)
+    np.add.at(whole, indices, values)
+    return whole
 
 
 def norm_of_change(after: object, before: object) -> float:

@@ -70,6 +70,17 @@ def explained(difference: object, residual: object) -> float:
     return max(0.0, 1.0 - left / size) if math.isfinite(left) else 0.0
 
 
+def share_of(part: Any, whole: Any) -> float:
+    """Return how often one array is in another, by least squares; 0 for one of zeros.
+
+    Args:
+      part: the array that is looked for.
+      whole: an array of its shape.
+    """
+    size = float(np.vdot(part, part).real)
+    return float(np.vdot(part, whole).real) / size if size else 0.0
+
+
 def is_near(number: float, other: float, part: float = 1e-3) -> bool:
     """Return whether a number is another one, but for rounding."""
     return math.isclose(number, other, rel_tol=part)

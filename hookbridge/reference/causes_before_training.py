@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hookbridge.reference.array_norms import norm, wide
-from hookbridge.reference.cause import LEAST, Cause, explained
+from hookbridge.reference.array_norms import wide
+from hookbridge.reference.cause import LEAST, Cause, explained, share_of
 from hookbridge.reference.differences import Pairing
 from hookbridge.reference.measures import Measure
 from hookbridge.reference.rearrangements import rearrangements
@@ -25,7 +25,7 @@ def data_causes(pairing: Pairing, first: Measure) -> Iterator[Cause]:
         return
     for step in pairing.reference.steps:
         stored = step.arrays("batch").get(first.name)
-        if stored is not None and step.number != first.step and _same(stored, b):
+        if step.number != first.step and np.array_equal(stored, b):
             text = f"it is the batch of step {step.number}: another order of batches"
             yield Cause("order of batches", text, 1.0)
     if not a.ndim or {a.dtype.kind, b.dtype.kind} & {"S", "U"}:
@@ -46,8 +46,7 @@ def _changed(name: str, a: Any, b: Any) -> Iterator[tuple[str, str, Any, int]]:
             yield "shifted", text, rolled, 0
         text = f"`{name}` is {-shift:+d} off: counted from 0 or from 1"
         yield "off by one", text, a - shift, 0
-    size = norm(a) ** 2
-    factor = float(np.vdot(a, b).real) / size if size else 0.0
+    factor = share_of(a, b)
     text = f"`{name}` is scaled by {factor:.4g}: normalised in one of the two"
     yield "scaled", text, factor * a, 1
     line = np.random.RandomState(0).randn(a[0].size if len(a) else 0)
@@ -59,10 +58,6 @@ def _changed(name: str, a: Any, b: Any) -> Iterator[tuple[str, str, Any, int]]:
         a[np.argsort(a.reshape(len(a), -1) @ line, kind="stable")][order],
         0,
     )
-
-
-def _same(a: Any, b: Any) -> bool:
-    return a.shape == b.shape and bool(np.all(a == b))
 
 
 def initial_causes(pairing: Pairing, first: Measure) -> Iterator[Cause]:

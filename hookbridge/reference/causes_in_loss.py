@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hookbridge.reference.array_norms import norm
-from hookbridge.reference.cause import Cause, is_near
+from hookbridge.reference.cause import Cause, is_near, share_of
 from hookbridge.reference.first_step import StepEvidence
 
 # A share of l2 in a gradient that is this part of the largest one is rounding.
@@ -33,8 +33,8 @@ def _factor_of_losses(evidence: StepEvidence) -> Iterator[Cause]:
         return
     factor = evidence.losses[1] / evidence.losses[0]
     if product := product_of_dimensions(factor, evidence.batch):
-        off = abs(math.log(abs(factor)) - math.log(_nearest(factor, product)))
-        part = 1 - off / abs(math.log(abs(factor)))
+        size = abs(math.log(factor))
+        part = 1 - abs(size - math.log(math.prod(product))) / size
         yield Cause("sum for mean", _sum_text(factor, product, "the loss"), part, 1)
 
 
@@ -67,7 +67,7 @@ def _factor(evidence: StepEvidence) -> Iterator[Cause]:
 def _l2(evidence: StepEvidence) -> Iterator[Cause]:
     """Yield a share of each weight in its gradient, in one of the two only."""
     shares = {
-        name: _share(p.port - p.reference, p.weight)
+        name: share_of(p.weight, p.port - p.reference)
         for name, p in evidence.gradients.items()
     }
     named = _large(shares)
@@ -99,7 +99,7 @@ def _factor_without_l2(evidence: StepEvidence) -> Iterator[Cause]:
     if not product:
         return
     shares = {
-        name: _share(p.port - factor * p.reference, p.weight) / (1 - factor)
+        name: share_of(p.weight, p.port - factor * p.reference) / (1 - factor)
         for name, p in evidence.gradients.items()
     }
     named = _large(shares)
@@ -160,11 +160,6 @@ def product_of_dimensions(factor: float, batch: Mapping[str, Any]) -> tuple[int,
     return ()
 
 
-def _nearest(factor: float, product: tuple[int, ...]) -> float:
-    whole = math.prod(product)
-    return float(whole) if factor > 1 else 1 / whole
-
-
 def _sum_text(factor: float, product: tuple[int, ...], what: str) -> str:
     by = " x ".join(map(str, product))
     whole = math.prod(product)
@@ -179,14 +174,8 @@ def _dot(a: Any, b: Any) -> float:
     return float(np.vdot(a, b).real)
 
 
-def _share(difference: object, weight: object) -> float:
-    """Return how much of a weight is in a difference, by least squares."""
-    size = _dot(weight, weight)
-    return _dot(weight, difference) / size if size else 0.0
-
-
 def _without(gradient: Any, weight: Any) -> Any:
-    return gradient - _share(gradient, weight) * weight
+    return gradient - share_of(weight, gradient) * weight
 
 
 def _large(shares: Mapping[str, float]) -> dict[str, float]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hookbridge.reference.array_norms import norm, wide
-from hookbridge.reference.cause import Cause, explained, flat, is_near
+from hookbridge.reference.cause import Cause, explained, flat, is_near, share_of
 from hookbridge.reference.differences import Pairing
 from hookbridge.reference.measures import Measure
 
@@ -79,8 +79,7 @@ def _momentum(moved: dict[str, _Moved]) -> Iterator[Cause]:
     """All move by one factor: another momentum."""
     a = flat(m.reference - m.before for m in moved.values())
     b = flat(m.port - m.before for m in moved.values())
-    size = float(a @ a)
-    factor = float(a @ b) / size if size else 0.0
+    factor = share_of(a, b)
     if factor <= 0 or is_near(factor, 1.0):
         return
     predicted = {

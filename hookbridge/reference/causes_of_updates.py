@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from hookbridge.reference.cause import LEAST, Cause, explained, is_near, ranked
+from hookbridge.reference.cause import (
+    LEAST,
+    Cause,
+    explained,
+    is_near,
+    ranked,
+    share_of,
+)
 from hookbridge.reference.courses import Updates, updates_of
 from hookbridge.reference.differences import Pairing
 from hookbridge.reference.recorded_clipping import AS_RECORDED, clippings_of
@@ -33,10 +40,14 @@ class UpdateRules:
 
     def explained(self, rule: Rule) -> float:
         """Return the part of the difference that another rule in the port explains."""
-        scaled = self._scaled
-        moves = self.updates.port.moves
-        difference = scaled(moves - self.predicted)
-        return explained(difference, scaled(moves - rule.moves(self.updates.port)))
+        port = self.updates.port
+        return self.explained_but(port.moves - rule.moves(port))
+
+    def explained_but(self, residual: object) -> float:
+        """Return the part of the difference that is not in what is left of moves."""
+        scaled = self.updates.scaled
+        difference = scaled(self.updates.port.moves - self.predicted)
+        return explained(difference, scaled(residual))
 
     def fitted(self, make: Make, values: Any) -> tuple[float, float]:
         """Return the number with which a rule explains most, and how much that is.
@@ -60,11 +71,8 @@ class UpdateRules:
     @property
     def size(self) -> float:
         """How far the port's moves are from the prediction, as a part of a move."""
-        difference = self._scaled(self.updates.port.moves - self.predicted)
+        difference = self.updates.scaled(self.updates.port.moves - self.predicted)
         return float(np.sqrt((difference**2).mean())) if difference.size else 0.0
-
-    def _scaled(self, moves: object) -> Any:
-        return (moves / self.updates.sizes)[:, self.updates.clear]
 
 
 def rules_of(pairing: Pairing, until: int) -> UpdateRules | None:
@@ -112,7 +120,7 @@ def _off(rule: Rule, updates: Updates) -> float:
     # A float32 weight cannot move by less than the unit of its last place.
     rounding = 1.2e-7 * np.abs(course.weights)
     moves = np.maximum(np.abs(moves) - rounding, 0.0)
-    return float(np.sqrt(((moves / updates.sizes)[:, updates.clear] ** 2).mean()))
+    return float(np.sqrt((updates.scaled(moves) ** 2).mean()))
 
 
 def update_causes(rules: UpdateRules) -> Iterator[Cause]:
@@ -163,14 +171,13 @@ def _settings(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
             yield from fitted("beta2", "beta2", small, of_log=True)
             yield Cause(
                 "amsgrad",
-                f"amsgrad is {'off' if base.amsgrad else 'on'} in the port only"
-                if base.amsgrad
-                else "amsgrad is on in the port only",
+                f"amsgrad is {'off' if base.amsgrad else 'on'} in the port only",
                 rules.explained(replace(base, amsgrad=not base.amsgrad)),
             )
     elif base.kind == "sgd":
         if several:
-            yield from fitted("momentum", "momentum", _parts(0.0, 1.0), of_log=False)
+            values = np.linspace(0.0, 1.0, 41)
+            yield from fitted("momentum", "momentum", values, of_log=False)
         if base.momentum:
             yield from _kinds_of_momentum(rules, base)
     else:
@@ -220,12 +227,11 @@ def _clipping(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
     if base.clip:
         part = rules.explained(replace(base, clip="", limit=0.0))
         yield Cause("clipping", f"the port does not clip; {of_reference}", part)
-    largest = float(np.abs(rules.updates.port.gradients).max(initial=0.0))
-    whole = float(rules.updates.port.wholes.max())
+    port = rules.updates.port
     ends: dict[Any, float] = {
-        "global norm": whole,
-        "norm": float(rules.updates.port.norms.max()),
-        "value": largest,
+        "global norm": float(port.wholes.max()),
+        "norm": float(port.norms.max()),
+        "value": float(np.abs(port.gradients).max(initial=0.0)),
     }
     for clip, end in ends.items():
         if end <= 0:
@@ -274,7 +280,7 @@ def _decays(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
         common = float(np.median(chosen))
         of = np.abs(coefficients) > 0.05 * np.abs(coefficients).max()
         residual = left - amount * np.where(of, common, 0.0)[port.owner]
-        part = _part(rules, residual)
+        part = rules.explained_but(residual)
         who = "port" if common < 0 else "reference"
         names = [n for n, is_in in zip(rules.updates.names, of, strict=True) if is_in]
         yield Cause(
@@ -309,35 +315,15 @@ def decay_instead(pairing: Pairing) -> Cause | None:
 def _of_each_variable(left: Any, amount: Any, rules: UpdateRules) -> Any:
     """By least squares, how much of `amount` is in what is left, by variable."""
     owner, clear = rules.updates.port.owner, rules.updates.clear
-    amounts = []
-    for number in range(len(rules.updates.names)):
-        of_variable = (owner == number) & clear
-        a, b = amount[:, of_variable].ravel(), left[:, of_variable].ravel()
-        size = float(a @ a)
-        amounts.append(float(a @ b) / size if size else 0.0)
-    return np.array(amounts)
-
-
-def _part(rules: UpdateRules, residual: object) -> float:
-    """Return what a residual leaves of the difference to the reference's rule."""
-    updates = rules.updates
-    scaled = [
-        (moves / updates.sizes)[:, updates.clear]
-        for moves in (updates.port.moves - rules.predicted, residual)
-    ]
-    return explained(*scaled)
+    elements = [(owner == n) & clear for n in range(len(rules.updates.names))]
+    return np.array([share_of(amount[:, part], left[:, part]) for part in elements])
 
 
 def _rate(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
     """Another rate, or a schedule that is off by one step."""
     port = rules.updates.port
-    left, amount = port.moves, base.moves(port)
-    scaled = [
-        (moves / rules.updates.sizes)[:, rules.updates.clear].ravel()
-        for moves in (amount, left)
-    ]
-    size = float(scaled[0] @ scaled[0])
-    factor = float(scaled[0] @ scaled[1]) / size if size else 0.0
+    scaled = rules.updates.scaled
+    factor = share_of(scaled(base.moves(port)), scaled(port.moves))
     if factor > 0 and not is_near(factor, 1.0, 5e-3):
         part = rules.explained(replace(base, factor=factor))
         text = f"all weights move {_number(factor)} times as far: the rate"
@@ -348,7 +334,7 @@ def _rate(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
     behind = np.append(port.rates[:1], port.rates[:-1])
     for rates, text in ((ahead, "ahead"), (behind, "behind")):
         shifted: Course = replace(port, rates=rates)
-        part = _part(rules, port.moves - base.moves(shifted))
+        part = rules.explained_but(port.moves - base.moves(shifted))
         yield Cause("schedule", f"the port's schedule is one step {text}", part)
 
 
@@ -367,10 +353,6 @@ def _other_rules(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
         if rule.kind != rules.rule.kind:
             part = rules.explained(replace(rule, clip=base.clip, limit=base.limit))
             yield Cause("optimizer", f"the port's optimizer is {text}", part)
-
-
-def _parts(low: float, high: float) -> list[float]:
-    return [float(v) for v in np.linspace(low, high, 41)]
 
 
 def _number(value: float) -> str:

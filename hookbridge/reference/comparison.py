@@ -29,7 +29,7 @@ _ADVICE = {
     "initial weights": f"{_NO_CAUSE}; `hb.replay(...).weights` has the recorded ones",
 }
 # What another epsilon moves weights by adds up, and goes on through the model.
-_OF_EPSILON = 3.0
+_EPSILON_SPREAD = 3.0
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ def _judged(pairing: Pairing, measures: Mapping[str, list[Measure]]) -> _Judged:
 
 def _beyond_epsilon(pairing: Pairing, first: Measure, epsilon: EpsilonCause) -> _Judged:
     """Judge again, with the tolerance of what an epsilon of the framework makes."""
-    wider = _OF_EPSILON * max(first.difference, epsilon.size)
+    wider = _EPSILON_SPREAD * max(first.difference, epsilon.size)
     moved = {"loss", *pairing.variables.pairs}
     early = ("data", "initial weights")
 

@@ -41,6 +41,10 @@ class Updates(NamedTuple):
     own_gradients: bool
     next_rate: float
 
+    def scaled(self, moves: Any) -> Any:
+        """Return the clear elements of moves, each as a part of its usual move."""
+        return (moves / self.sizes)[:, self.clear]
+
 
 def updates_of(pairing: Pairing, until: int) -> Updates | None:
     """Return the updates that both have recorded whole, from the first step on.

@@ -34,7 +34,7 @@ _UNITS = 200
 # an element that is this part of the largest one. Adam makes whole steps of both.
 _NOISE, _NOISY_ELEMENT = 1e-5, 1e-4
 # Whole variables after a later step have more in them than one update.
-_OF_SEVERAL = 5.0
+_SEVERAL_UPDATES = 5.0
 
 # Names of TF1's settings in Keras.
 _IN_KERAS = {"beta1": "beta_1", "beta2": "beta_2", "decay": "rho"}
@@ -224,7 +224,7 @@ class Pairing:
             )
             if name in moved[0] and partner in moved[1]:
                 far = self._far(name, moved[0][name], moved[1][partner], rounding)
-                far = far / _OF_SEVERAL if step > 1 else far
+                far = far / _SEVERAL_UPDATES if step > 1 else far
                 yield self._measure(layer, step, name, far)
 
     def _far(self, name: str, a: Any, b: Any, rounding: float) -> float:

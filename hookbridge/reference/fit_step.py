@@ -11,10 +11,12 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.batches import BATCH
-from hookbridge.adapters.keras_model import optimizers, structure
+from hookbridge.adapters.keras_model import structure
+from hookbridge.adapters.keras_model.optimizers import unwrapped
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.ground import collected, compat
 from hookbridge.ground.protocols import Graph, RunContext
+from hookbridge.reference.keras_steps import settings_of
 
 v1 = tf.compat.v1
 
@@ -27,8 +29,8 @@ def is_of_fit(graph: Graph) -> bool:
     return isinstance(graph, LiveGraph) or compat.running_locals(*loops) is not None
 
 
-class FitStep:
-    """The steps of one `fit`, or of a loop of the user's own."""
+class FitFetches:
+    """What is fetched from the steps of one `fit`, or of a loop of the user's own."""
 
     # Another set of fetches is another function, whose random operations begin anew.
     fetches_on = True
@@ -89,7 +91,7 @@ class FitStep:
         """Return what `recording.json` says of the model."""
         optimizer = getattr(_model(), "optimizer", None)
         with self._outside():
-            described = [] if optimizer is None else [_optimizer(optimizer)]
+            described = [] if optimizer is None else [settings_of(unwrapped(optimizer))]
             # With a seed for the operation, nothing is drawn.
             seed = v1.random.get_seed(0)[0]
         return {"host": "fit", "seeds": {"graph": seed}, "optimizer": described}
@@ -130,12 +132,3 @@ class FitStep:
 def _model() -> Any:
     """Return the model whose `fit` runs; None in a loop of the user's own."""
     return (compat.running_locals("fit") or {}).get("self")
-
-
-def _optimizer(optimizer: Any) -> dict[str, Any]:
-    """Return the class and the numbers of a Keras optimizer, scaled or not."""
-    optimizer = optimizers.unwrapped(optimizer)
-    config = optimizer.get_config()
-    numbers = {k: v for k, v in config.items() if isinstance(v, float)}
-    numbers.pop("learning_rate", None)
-    return {"class": type(optimizer).__name__, **numbers}

@@ -36,8 +36,8 @@ _DECODERS = ("DeserializeSparse", "RaggedTensorFromVariant")
 _RANDOM = re.compile(r"Random|Multinomial|Dropout")
 
 
-class GraphStep:
-    """The steps of one training graph.
+class SessionFetches:
+    """What is fetched from the steps of one training graph.
 
     Nothing is added to the graph: seeds of later ops depend on how many it has.
     """

@@ -18,8 +18,9 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge.adapters.session_graph import graph_ops
+from hookbridge.ground.collected import VARIABLES
 from hookbridge.ground.protocols import Graph, Operation
-from hookbridge.reference.array_norms import norm
+from hookbridge.reference.array_norms import norm, whole_gradient
 from hookbridge.reference.mistakes_in_nodes import node_variations
 from hookbridge.reference.mistakes_in_values import value_variations
 from hookbridge.reference.variation import Edit, Variation
@@ -29,7 +30,6 @@ v1 = tf.compat.v1
 # All variations together may take this long, and a graph may have this many numbers.
 _SECONDS, _NUMBERS = 120.0, 50_000_000
 _READS = ("ReadVariableOp", "Identity")
-_VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 
 
 class GraphCopy:
@@ -54,7 +54,7 @@ class GraphCopy:
             name: [tensor.name for tensor in parts]
             for name, parts in fetches["gradients"].items()
         }
-        tensors = [fetches["loss"], *_flat(fetches["gradients"])]
+        tensors = [fetches["loss"], *itertools.chain(*fetches["gradients"].values())]
         ends = [tensor.op for tensor in tensors]
         fed = {tensor.op.name for tensor in fetches["batch"].values()}
         self.ops: list[Any] = sorted(_ancestors(ends, fed), key=lambda op: op.name)
@@ -129,7 +129,7 @@ class OpenedCopy:
         return {
             "loss": float(np.mean(results["loss"])),
             "gradient_norms": {
-                name: _norm_of(parts, copy.weights[name].shape)
+                name: norm(whole_gradient(parts, copy.weights[name].shape))
                 for name, parts in results["gradients"].items()
             },
         }
@@ -194,7 +194,7 @@ def _ancestors(ends: list[Any], fed: set[str]) -> set[Any]:
 
 def _is_read(op: Operation) -> bool:
     return (
-        op.type in _READS and len(op.inputs) == 1 and op.inputs[0].op.type in _VARIABLES
+        op.type in _READS and len(op.inputs) == 1 and op.inputs[0].op.type in VARIABLES
     )
 
 
@@ -211,17 +211,3 @@ def _placeholder(name: str, value: object) -> Any:
     array = np.asarray(value)
     shape = [None, *array.shape[1:]] if array.ndim else []
     return v1.placeholder(array.dtype, shape, name=f"fed/{name.partition(':')[0]}")
-
-
-def _norm_of(parts: list[Any], shape: Any) -> float:
-    """Return the norm of a gradient; that of rows is added up first."""
-    if len(parts) == 1:
-        return norm(parts[0])
-    values, indices = parts
-    whole = np.zeros(shape, values.dtype)
-    np.add.at(whole, indices, values)
-    return norm(whole)
-
-
-def _flat(gradients: Mapping[str, list[Any]]) -> list[Any]:
-    return [tensor for parts in gradients.values() for tensor in parts]

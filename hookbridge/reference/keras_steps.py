@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from hookbridge import errors
 from hookbridge.ground import patching
+from hookbridge.ground.batch_parts import named_parts
 from hookbridge.ground.protocols import KerasModel
 
 _LOSS = "loss"  # the metric in which Keras keeps the mean of an epoch's losses
@@ -47,14 +48,11 @@ def assign(model: KerasModel, arrays: Mapping[str, Any]) -> None:
             variable.assign(arrays[variable.path])
 
 
-def settings_of(model: KerasModel) -> dict[str, Any]:
-    """Return the class and the numbers of a model's optimizer."""
-    if model.optimizer is None:
-        return {}
-    config = model.optimizer.get_config()
-    numbers = {k: v for k, v in config.items() if isinstance(v, float)}
+def settings_of(optimizer: Any) -> dict[str, Any]:
+    """Return the class and the numbers of an optimizer of Keras, but its rate."""
+    numbers = {k: v for k, v in optimizer.get_config().items() if isinstance(v, float)}
     numbers.pop("learning_rate", None)
-    return {"class": type(model.optimizer).__name__, **numbers}
+    return {"class": type(optimizer).__name__, **numbers}
 
 
 def callback(model: Any, write: Write) -> Any:
@@ -196,19 +194,8 @@ def _batch(data: object) -> Iterator[tuple[str, Any]]:
 
     x, y, weights = keras.utils.unpack_x_y_sample_weight(data)
     for name, value in (("x", x), ("y", y), ("sample_weight", weights)):
-        yield from _parts(name, value)
-
-
-def _parts(name: str, value: object) -> Iterator[tuple[str, Any]]:
-    """Yield the arrays in a dict or a list of them."""
-    if isinstance(value, Mapping):
-        for key, part in value.items():
-            yield from _parts(f"{name}/{key}", part)
-    elif isinstance(value, (list, tuple)):
-        for number, part in enumerate(value):
-            yield from _parts(f"{name}/{number}", part)
-    elif value is not None:
-        yield name, _array(value)
+        parts = named_parts(name, value)
+        yield from ((path, _array(part)) for path, part in parts if part is not None)
 
 
 def _array(value: object) -> Any:

@@ -85,7 +85,8 @@ def _numbers(
     choices: tuple[float, ...],
 ) -> Iterator[Variation]:
     """Other numbers for an attribute of ops, or for constants."""
-    present = attributes | {_constant(op) for op in constants}
+    arrays = (tf.make_ndarray(op.get_attr("value")) for op in constants)
+    present = attributes | {float(array.flat[0]) for array in arrays}
     for number in choices:
         if present and not np.isclose(number, list(present), rtol=1e-3).any():
             listed = ", ".join(f"{value:.3g}" for value in sorted(present))
@@ -286,7 +287,3 @@ def _stop_gradients(definition: Any, names: set[str]) -> None:
             node.input[:] = [zeros.name]
             for key in ("Tshape",):
                 node.attr.pop(key, None)
-
-
-def _constant(op: Operation) -> float:
-    return float(tf.make_ndarray(op.get_attr("value")).flat[0])

@@ -86,7 +86,8 @@ def recording(
     # A model of Keras on PyTorch is a module too.
     if keras_steps.is_model(weights):
         model, initial = weights, keras_steps.arrays_of(weights)
-        settings = settings or settings_of(keras_steps.settings_of(weights))
+        if not settings and weights.optimizer is not None:
+            settings = settings_of(keras_steps.settings_of(weights.optimizer))
     elif torch_modules.is_model(weights):
         model, initial = weights, torch_modules.arrays_of(weights)
     arrays = arrays_from("weights", initial)

@@ -56,7 +56,8 @@ def _blocks(a: object, b: object, count: int) -> Iterator[Rearranged]:
     for order in itertools.permutations(range(count)):
         if list(order) != sorted(order):
             value = np.concatenate([blocks[n] for n in order], -1)
-            text = f"with its {count} blocks of columns as {_numbers(order)}: the gates"
+            numbers = ", ".join(str(n + 1) for n in order)
+            text = f"with its {count} blocks of columns as {numbers}: the gates"
             yield Rearranged(text, value)
     shifts = [float((y - x).mean()) for x, y in zip(blocks, port_blocks, strict=True)]
     far = [n for n, shift in enumerate(shifts) if abs(shift) > 1e-3]
@@ -94,7 +95,3 @@ def _of_flatten(order: Any) -> str:
             if np.array_equal(order, first) or np.array_equal(np.argsort(order), first):
                 return f": {channels} channels first for channels last"
     return ""
-
-
-def _numbers(order: tuple[int, ...]) -> str:
-    return ", ".join(str(n + 1) for n in order)

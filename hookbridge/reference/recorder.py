@@ -22,8 +22,9 @@ from hookbridge.ground.arguments import (
     path,
 )
 from hookbridge.ground.protocols import RunContext, RunValues, Session
-from hookbridge.reference.fit_step import FitStep, is_of_fit
-from hookbridge.reference.graph_step import GraphStep
+from hookbridge.reference.array_norms import whole_gradient
+from hookbridge.reference.fit_step import FitFetches, is_of_fit
+from hookbridge.reference.graph_step import SessionFetches
 from hookbridge.reference.recording_writer import Writer, new_folder, records_here
 
 v1 = tf.compat.v1
@@ -125,7 +126,7 @@ class Recorder(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             return
         new_folder(self._directory)
         self._writer, self._is_closed = None, False
-        self._source = FitStep(graph) if is_of_fit(graph) else GraphStep(graph)
+        self._source = FitFetches(graph) if is_of_fit(graph) else SessionFetches(graph)
 
     def before_run(self, run_context: RunContext) -> Any:
         """Ask for the tensors of a step."""
@@ -230,17 +231,7 @@ def _dense_ones(
     gradients: Mapping[str, list[Any]], shapes: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return gradients as whole arrays, by the shapes of their variables."""
-    return {name: _dense(p, shapes.get(name)) for name, p in gradients.items()}
-
-
-def _dense(parts: list[Any], shape: Any) -> Any:
-    """Return a gradient as one array; that of rows is added up."""
-    if len(parts) == 1 or shape is None:
-        return parts[0]
-    values, indices = parts
-    whole = np.zeros(shape, values.dtype)
-    np.add.at(whole, indices, values)
-    return whole
+    return {n: whole_gradient(p, shapes.get(n)) for n, p in gradients.items()}
 
 
 def _save_checkpoint(folder: str, values: Mapping[str, Any]) -> None:

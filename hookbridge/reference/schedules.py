@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hookbridge.reference.cause import Cause, explained
+from hookbridge.reference.cause import Cause, explained, share_of
 from hookbridge.reference.differences import Pairing
 from hookbridge.reference.measures import Measure
 
@@ -32,8 +32,7 @@ def rate_causes(pairing: Pairing, first: Measure) -> Iterator[Cause]:
             "schedule", f"the port's schedule is one step {text} the reference's", parts
         )
     yield from _staircase(reference_rates, port_rates)
-    size = float(reference_rates @ reference_rates)
-    factor = float(reference_rates @ port_rates) / size if size else 0.0
+    factor = share_of(reference_rates, port_rates)
     text = f"the rate is {factor:.4g} times as large in the port, in every step"
     yield Cause(
         "rate", text, explained(difference, port_rates - factor * reference_rates), 1

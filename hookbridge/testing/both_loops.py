@@ -174,8 +174,7 @@ def _in_fit(guests: list[Any], x: object, y: object, epochs: int) -> Any:
         callbacks=as_callbacks([*guests, record]),
     )
     steps = steps_counted(model)
-    losses = [float(value) for value in record.results()]
-    return steps, losses, model.get_weights()
+    return steps, [float(value) for value in record.results()], model.get_weights()
 
 
 @contextmanager

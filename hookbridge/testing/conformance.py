@@ -76,8 +76,7 @@ def assert_conforms(
     Raises:
       AssertionError: the sequence differs; the message says where.
     """
-    expected = lifecycle.expected_events(guest, host, **facts)
-    lines = differences(log.of(name), expected)
+    lines = differences(log.of(name), lifecycle.expected_events(guest, host, **facts))
     if lines:
         raise AssertionError(
             f"`{name}` ({guest} in {host}) did not see the documented events:\n  "

@@ -82,6 +82,28 @@ def missing_below(path: Path, parts: Sequence[str], num_modules: int) -> Missing
     return Missing()
 
 
+def module_of(name: str) -> str:
+    """Return the module of an installed package that a dotted name is in.
+
+    Empty if the package is not installed, or is one file.
+
+    Args:
+      name: the dotted name, of a module or of something in one.
+    """
+    root, *parts = name.split(".")
+    path = package(root)
+    if path is None or path.is_file():
+        return ""
+    modules = [root]
+    for part in parts:
+        is_package = (path / part / "__init__.py").is_file()
+        if not (is_package or any(path.glob(f"{part}.*"))):
+            break
+        modules.append(part)
+        path /= part
+    return ".".join(modules)
+
+
 def _answer(is_there: bool | None, lack: Missing) -> Missing:
     """Nothing is missing if the part is there; `lack` is, if it certainly is not."""
     if is_there is None:

@@ -33,6 +33,8 @@ SHAPED = {
 SAMPLING = "random.sample"
 # The names of what these functions take first.
 _FIRST = ("arrays", "population", "tup")
+# They make an array, of rows of unequal length too until NumPy 1.24.
+OF_ARRAYS = ("numpy.array", "numpy.asanyarray", "numpy.asarray")
 # Without `sep` it read bytes, which `frombuffer` does; that shares them with its array.
 READING = "numpy.fromstring"
 # `copy=False` forbids a copy since NumPy 2; it made one where it had to.
@@ -40,8 +42,9 @@ MAKING = "numpy.array"
 # They need a loader since PyYAML 6; the functions here are those with the last default.
 LOADING = {"yaml.load": "yaml.full_load", "yaml.load_all": "yaml.full_load_all"}
 _OLD_MODE = re.compile("[rbt+]*U[rbtU+]*")
-_ITERATORS = frozenset({"filter", "map", "zip"})
-_VIEWS = frozenset({"items", "keys", "values"})
+# What gave a list in Python 2: functions, and the methods of dictionaries.
+ITERATORS = frozenset({"filter", "map", "zip"})
+VIEWS = frozenset({"items", "keys", "values"})
 
 
 def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
@@ -68,7 +71,8 @@ def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
     elif function in LOADING and _has_one_argument(call):
         yield call.func, LOADING[function]
     elif function == MAKING:
-        yield from ((a, "None") for a in keyword(call, "copy") if _is_false(a))
+        copies = keyword(call, "copy")
+        yield from ((c, "None") for c in copies if getattr(c, "value", None) is False)
 
 
 def _numbers(call: ast.Call, function: str) -> list[ast.expr]:
@@ -110,8 +114,7 @@ def reads_bytes(call: ast.Call) -> bool:
 
 def old_mode(call: ast.Call) -> ast.Constant | None:
     """Return the mode of an `open` that asks for all ends of lines, or None."""
-    name = last_name(call.func)
-    if name != "open":
+    if last_name(call.func) != "open":
         return None
     for mode in (*call.args[1:2], *keyword(call, "mode")):
         if isinstance(mode, ast.Constant) and isinstance(mode.value, str):
@@ -125,10 +128,6 @@ def mode_of_today(mode: str) -> str:
     return without_u if "r" in without_u else f"r{without_u}"
 
 
-def _is_false(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is False
-
-
 def _is_no_sequence(node: ast.expr) -> bool:
     """Return whether an expression is seen to be an iterator, a view or a set."""
     if isinstance(node, ast.GeneratorExp | ast.Set | ast.SetComp):
@@ -136,8 +135,8 @@ def _is_no_sequence(node: ast.expr) -> bool:
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Attribute):
-        return node.func.attr in _VIEWS and not (node.args or node.keywords)
-    return called_function(node) in {*_ITERATORS, "set"}
+        return node.func.attr in VIEWS and not (node.args or node.keywords)
+    return called_function(node) in {*ITERATORS, "set"}
 
 
 def _is_float(node: ast.expr) -> bool:

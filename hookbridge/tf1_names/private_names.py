@@ -28,6 +28,8 @@ LAYERS = frozenset(table("names")["modules of layers"])
 OTHERS: dict[str, str] = table("names")["private"]
 # Private modules that have another place today.
 MOVED: dict[str, str] = table("names")["moved private modules"]
+# Packages that TensorFlow takes away from its root once it is imported.
+HIDDEN_PACKAGES = ("tensorflow.python", "tensorflow.core")
 # Packages of TensorFlow beside `tensorflow.python` whose names are those of files.
 FILES: tuple[str, ...] = tuple(table("names")["private files"])
 # The modules of these that TensorFlow removed, for targets that are not installed.

@@ -19,6 +19,13 @@ def last_name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def root_of(node: ast.expr) -> ast.expr:
+    """Return the first part of a dotted name."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node
+
+
 def called_method(call: ast.Call) -> str:
     """Return the name of the method that is called; empty for a plain function."""
     return call.func.attr if isinstance(call.func, ast.Attribute) else ""

@@ -39,6 +39,7 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
     },
     "Saver": {"_pad_step_number": "how the files of a background save are called"},
     "SummarySaverHook": {"_output_dir": "checked before training for writing"},
+    "FinalOpsHook": {"_final_ops": "what steps have to return for its `end`"},
     "GlobalStepWaiterHook": {"_wait_until_step": "whether it would wait for ever"},
     "SessionRunContext": {"_stop_requested": "to stop after steps that are scheduled"},
     "Session": {"_config": "whether plain runs of the session write metadata"},

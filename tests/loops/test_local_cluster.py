@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hookbridge.jobs.loops.tasks import local_cluster
+from hookbridge.jobs.loops.tasks.guard import Guard
 from hookbridge.jobs.loops.tasks.local_cluster import LocalCluster
 from hookbridge.jobs.loops.tasks.local_task import LocalTask
 from hookbridge.jobs.loops.tasks.output import Outputs
@@ -54,3 +55,25 @@ def test_what_ended_tasks_have_written_is_shown_however_late_it_is(
     assert capsys.readouterr() == ("[chief 0] a result\n", "[chief 0] a warning\n")
     for pipe in pipes:
         pipe.close()
+
+
+def test_a_task_ends_with_a_launcher_that_is_killed_at_once() -> None:
+    """Its guard knows of the task before the program runs."""
+    guard = Guard(grace_secs=0.0)
+    task = LocalTask("worker", ["sleep", "600"], {}, guard)
+    guard._socket.close()  # as the end of the launcher does
+    assert task.process.wait() == -signal.SIGKILL
+    guard.close()
+    for pipe in (task.process.stdout, task.process.stderr):
+        assert pipe is not None
+        pipe.close()
+
+
+def test_a_task_starts_though_somebody_has_killed_its_guard() -> None:
+    guard = Guard(grace_secs=0.0)
+    guard._process.kill()
+    guard._process.wait()
+    task = LocalTask("worker", ["true"], {}, guard)
+    assert task.process.communicate() == (b"", b"")
+    assert task.exit_code == 0
+    guard.close()

@@ -113,12 +113,14 @@ def test_a_file_means_what_any_program_means_that_imports_it(tmp_path: Path) -> 
     (tmp_path / "shared.py").write_text("import tensorflow as tf\nx = tf.constant(1)\n")
     (tmp_path / "new.py").write_text("import tensorflow as tf\nimport shared\n")
     programs, _ = read_programs([tmp_path])
-    assert not any(programs.place(module).targets_tf1 for module in programs.given)
+    assert not any(programs.in_program(module).targets_tf1 for module in programs.given)
     (tmp_path / "old.py").write_text(
         "import tensorflow as tf\nimport shared\ntf.placeholder\n"
     )
     programs, _ = read_programs([tmp_path])
-    old = {Path(m.file).stem for m in programs.given if programs.place(m).targets_tf1}
+    old = {
+        Path(m.file).stem for m in programs.given if programs.in_program(m).targets_tf1
+    }
     assert old == {"old", "shared"}
 
 

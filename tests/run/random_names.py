@@ -34,9 +34,12 @@ PRIVATE = json.loads(
     (Path(__file__).with_name("data") / "private_names_1_15.json").read_text("utf-8")
 )
 # How a program may name what `{0}` has by the name `{1}`; `{2}` is the module `{0}`.
-_PUBLIC_FORMS = ("return {0}.{1}",)
-_PRIVATE_FORMS = ("import {2} as module\nreturn module.{1}",)
+_PUBLIC_FORMS = ("return {0}.{1}", "module = {0}\nreturn module.{1}")
+_BY_WHOLE_NAME = "import {2}\nreturn {2}.{1}"
+# Packages that take such names away once they are imported.
+_HIDING = re.compile(r"tensorflow\.python\.(autograph|data\.experimental|debug)\b")
 _FORMS = (
+    "import {2} as module\nreturn module.{1}",
     "from {2} import {1} as other\nreturn other",
     "try:\n    from {2} import {1} as other\n"
     "except ImportError:\n    other = None\nreturn other",
@@ -77,11 +80,12 @@ def program(seed: int) -> str:
     for number in range(NUM_NAMES):
         owner, name = chance.choice(chance.choice(_KINDS))
         is_private = owner.startswith("tensorflow.")
-        forms = _PRIVATE_FORMS if is_private else _PUBLIC_FORMS
+        forms = () if is_private else _PUBLIC_FORMS
         questions = _PRIVATE_QUESTIONS if is_private else _PUBLIC_QUESTIONS
         # `doctor` leaves a removed module to a person, where a program asks it, too.
         asked = () if _is_removed(owner) else questions
-        form = chance.choice((*forms, *_FORMS, *asked))
+        whole = () if _HIDING.match(owner) else (_BY_WHOLE_NAME,)
+        form = chance.choice((*forms, *whole, *_FORMS, *asked))
         module = re.sub(r"^tf\b", "tensorflow", owner)
         body = form.format(owner, name, module).replace("\n", "\n    ")
         lines.append(f"def asks_{number}():\n    {body}")

@@ -21,9 +21,9 @@ import hookbridge
 from hookbridge.contrib import namespace, private_modules
 from hookbridge.contrib.areas import learn
 from hookbridge.ground.compat import installed_tf_version
-from hookbridge.tf1_names.contrib_names import AREAS, NAMES, Source
+from hookbridge.tf1_names.contrib_names import AREAS, NAMES, Source, is_available
 from hookbridge.tf1_names.resolution import resolve
-from hookbridge.tf1_names.target import DATA, Target, table
+from hookbridge.tf1_names.target import DATA, NEWEST, Target, table
 
 CONTRIB = PROGRAMS / "contrib"
 # Written by `python3.7 tests/run/programs/contrib/areas.py FILE FILE` on TF 1.15.5.
@@ -41,8 +41,17 @@ DIFFERENT: dict[str, str] = {
     "eager.function": "rare options of `tf.function` have another place",
     "lookup.string_to_index_table_from_file": "`name` is the last argument today",
     "opt.LazyAdamOptimizer": "TensorFlow's Adam has one more",
+    "quantization.dequantize": "the op has more options before `name`",
+    "quantization.quantize_v2": "the op has more options before `name`",
+    "quantization.quantized_depthwise_conv2d_with_bias_and_relu": (
+        "the op has more options before `name`"
+    ),
+    "quantization.quantized_depthwise_conv2d_with_bias_and_relu_and_requantize": (
+        "the op has more options before `name`"
+    ),
     "rnn.GRUBlockCellV2": "`cell_size`, which had been given up, is gone",
     "tensorboard.plugins.projector.visualize_embeddings": "a writer is `logdir`",
+    "tpu.InfeedQueue": "it has one more option before `name`",
     "util.loader.load_op_library": "`path` is `library_filename`",
 }
 # Class -> the members that it lacks today, and why.
@@ -346,6 +355,41 @@ def test_a_program_that_asks_for_a_name_gets_the_answer_of_1_15() -> None:
             getattr(module, last)
 
 
+def test_every_name_that_does_not_come_back_has_a_way_out() -> None:
+    for area, names in table("public-1.15")["contrib"].items():
+        for name in names:
+            dotted = ".".join(filter(None, ("tf.contrib", area, name)))
+            outcome = resolve(dotted, Target(NEWEST))
+            if outcome is not None and outcome.code == "GONE":
+                assert "no current name is known" not in outcome.hint, dotted
+
+
+def test_names_that_a_way_out_gives_are_there() -> None:
+    target = Target(NEWEST)
+    for old, way_out in table("names")["hints"].items():
+        for name in re.findall(r"`((?:tf|hb)\.[\w.]+)`", way_out):
+            if old.startswith("tf.contrib"):
+                whole = name.replace("hb.", "hookbridge.", 1)
+                outcome = resolve(whole, target)
+                assert outcome is None or outcome.replacement, (old, name)
+
+
+def test_private_ops_and_switches_of_contrib_are_given_back() -> None:
+    contrib: Any = namespace.root()
+    assert contrib.autograph.convert()(lambda x: x + 1)(1) == 2
+    with contrib.eager.execution_mode(contrib.eager.SYNC):
+        quantized = contrib.quantization.quantize_v2([0.0, 1.0], 0.0, 1.0, tf.quint8)
+        restored = contrib.quantization.dequantize(*quantized)
+    np.testing.assert_allclose(restored, [0.0, 1.0], atol=0.01)
+    with tf.Graph().as_default() as graph:
+        contrib.tpu.infeed_enqueue_tuple([1.0], shapes=[[]], device_ordinal=0)
+        contrib.tpu.outfeed_dequeue(tf.float32, [])
+    assert [op.type for op in graph.get_operations()][-2:] == [
+        "InfeedEnqueueTuple",
+        "OutfeedDequeue",
+    ]
+
+
 def test_heads_of_estimator_have_the_losses_of_1_15() -> None:
     heads = namespace.root().estimator
     logits = [[0.5], [-1.0]]
@@ -452,3 +496,23 @@ def test_private_names_that_contrib_handed_on_are_given_back() -> None:
     np.testing.assert_allclose(density, wanted, rtol=1e-5)
     assert triangle.tolist() == [[3.0, 0.0], [2.0, 1.0]]
     assert hot.tolist() == [[0.0, 1.0], [1.0, 0.0]]
+
+
+def test_names_whose_only_place_is_a_private_module_are_living() -> None:
+    """`doctor` knows them, too: they are in the list of living names."""
+    contrib = namespace.root()
+    assert contrib.hooks.ProfilerHook is tf.compat.v1.train.ProfilerHook
+    assert contrib.eager.num_gpus() == len(tf.config.list_logical_devices("GPU"))
+    modes = contrib.eager.SYNC, contrib.eager.ASYNC
+    assert modes == (0, 1)
+    policies = [
+        getattr(contrib.eager, f"DEVICE_PLACEMENT_{kind}")
+        for kind in ("EXPLICIT", "WARN", "SILENT")
+    ]
+    assert len(set(policies)) == 3
+    with contrib.eager.execution_mode(contrib.eager.SYNC):
+        contrib.eager.async_wait()
+    server = contrib.distribute.run_standard_tensorflow_server
+    assert server.__module__.startswith("tensorflow.python.distribute")
+    for name in ("hooks.ProfilerHook", "eager.num_gpus", "eager.ASYNC"):
+        assert is_available(f"tf.contrib.{name}"), name

@@ -25,6 +25,9 @@ def of_keras2(name: str) -> Any:
     return Unavailable
 
 
+RNNCell: Any = of_keras2("RNNCell")
+
+
 def stack_bidirectional_dynamic_rnn(
     cells_fw: Any,
     cells_bw: Any,

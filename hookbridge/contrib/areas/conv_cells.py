@@ -7,10 +7,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.contrib.areas.cells import of_keras2
+from hookbridge.contrib.areas.cells import RNNCell
 
 v1: Any = tf.compat.v1
-RNNCell: Any = of_keras2("RNNCell")
 
 
 class ConvLSTMCell(RNNCell):  # type: ignore[misc]

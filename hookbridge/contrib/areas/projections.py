@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import tensorflow as tf
-
-from hookbridge.contrib.areas.cells import of_keras2
-
-_RNNCell: Any = of_keras2("RNNCell")
+from hookbridge.contrib.areas.cells import RNNCell
+from hookbridge.contrib.areas.linear import Linear
 
 
-class _Projection(_RNNCell):  # type: ignore[misc]
+class _Projection(RNNCell):  # type: ignore[misc]
     """A cell with a dense layer, whose variables are `kernel` and `bias`."""
 
     def __init__(self, cell: Any, size: int, activation: Any, reuse: object) -> None:
@@ -19,7 +16,7 @@ class _Projection(_RNNCell):  # type: ignore[misc]
         self._cell = cell
         self._size = size
         self._activation = activation
-        self._kernel_and_bias: list[Any] = []
+        self._linear: Linear | None = None
 
     @property
     def state_size(self) -> Any:
@@ -35,15 +32,9 @@ class _Projection(_RNNCell):  # type: ignore[misc]
 
         The first call makes its variables.
         """
-        if not self._kernel_and_bias:
-            shape = [inputs.shape.as_list()[1], self._size]
-            zeros = tf.compat.v1.zeros_initializer(inputs.dtype)
-            get = tf.compat.v1.get_variable
-            kernel = get("kernel", shape, inputs.dtype)
-            bias = get("bias", [self._size], inputs.dtype, initializer=zeros)
-            self._kernel_and_bias = [kernel, bias]
-        kernel, bias = self._kernel_and_bias
-        result = tf.nn.bias_add(tf.matmul(inputs, kernel), bias)
+        if self._linear is None:
+            self._linear = Linear(inputs, self._size, True)
+        result = self._linear(inputs)
         return self._activation(result) if self._activation else result
 
 

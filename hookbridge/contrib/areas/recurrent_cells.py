@@ -6,11 +6,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.contrib.areas.cells import of_keras2
+from hookbridge.contrib.areas.cells import RNNCell
 from hookbridge.contrib.areas.linear import linear
 
 v1: Any = tf.compat.v1
-RNNCell: Any = of_keras2("RNNCell")
 _EPSILON = 1e-12
 _NAS_PARTS = 8
 
@@ -191,8 +190,7 @@ class AttentionCellWrapper(RNNCell):  # type: ignore[misc]
     def _attend(self, query: object, window: Any) -> Any:
         """Return the mean `[batch, size]` of a window `[batch, length, size]`."""
         with v1.variable_scope("attention"):
-            shape = [1, 1, self._size, self._vec_size]
-            weights = v1.get_variable("attn_w", shape)
+            weights = v1.get_variable("attn_w", [1, 1, self._size, self._vec_size])
             vector = v1.get_variable("attn_v", [self._vec_size])
             features = tf.nn.conv2d(window[:, :, None], weights, 1, "SAME")[:, :, 0]
             asked = linear([query], self._vec_size, True)[:, None]

@@ -125,6 +125,58 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.framework.meta_graph",
         "the ops of a graph, for `tf.contrib.util`, which have no public name",
     ),
+    "gen_nn_ops": PrivateName(
+        "tensorflow.python.ops.gen_nn_ops",
+        "ops of `tf.contrib.quantization`, which have no public functions today",
+    ),
+    "gen_math_ops": PrivateName(
+        "tensorflow.python.ops.gen_math_ops",
+        "ops of `tf.contrib.quantization`, which have no public functions today",
+    ),
+    "gen_array_ops": PrivateName(
+        "tensorflow.python.ops.gen_array_ops",
+        "ops of `tf.contrib.quantization`, which have no public functions today",
+    ),
+    "autograph_api": PrivateName(
+        "tensorflow.python.autograph.impl.api",
+        "`tf.contrib.autograph.convert` and its like, which have no public name",
+    ),
+    "autograph_converter": PrivateName(
+        "tensorflow.python.autograph.core.converter",
+        "`tf.contrib.autograph.ConversionOptions`, which has no public name",
+    ),
+    "autograph_directives": PrivateName(
+        "tensorflow.python.autograph.lang.directives",
+        "`tf.contrib.autograph.set_element_type`, which has no public name",
+    ),
+    "autograph_functions": PrivateName(
+        "tensorflow.python.autograph.lang.special_functions",
+        "`tf.contrib.autograph.stack`, which has no public name",
+    ),
+    "eager_modes": PrivateName(
+        "tensorflow.python.eager.context",
+        "`tf.contrib.eager.execution_mode` and its like, which have no public name",
+    ),
+    "eager_remote": PrivateName(
+        "tensorflow.python.eager.remote",
+        "`tf.contrib.eager.connect_to_remote_host`, which has no public name",
+    ),
+    "tpu_ops": PrivateName(
+        "tensorflow.python.tpu.ops.tpu_ops",
+        "the queues of `tf.contrib.tpu`, which have no public functions today",
+    ),
+    "tpu_feed": PrivateName(
+        "tensorflow.python.tpu.tpu_feed",
+        "`tf.contrib.tpu.InfeedQueue`, which has no public name",
+    ),
+    "tpu_training_loop": PrivateName(
+        "tensorflow.python.tpu.training_loop",
+        "`tf.contrib.tpu.repeat` and `while_loop`, which have no public name",
+    ),
+    "tpu_device_assignment": PrivateName(
+        "tensorflow.python.tpu.device_assignment",
+        "`tf.contrib.tpu.device_assignment`, which has no public name",
+    ),
     "autograph_sources": PrivateName(
         "tensorflow.python.autograph.pyct.inspect_utils",
         "`getimmediatesource`, which gives AutoGraph the source that it converts",
@@ -242,7 +294,8 @@ PRIVATE: dict[str, PrivateName] = {
     ),
     "distribute_coordinator": PrivateName(
         "tensorflow.python.distribute.distribute_coordinator",
-        "runs the tasks of an Estimator with a strategy over several workers",
+        "runs the tasks of an Estimator with a strategy over several workers; it has "
+        "the server of `tf.contrib.distribute`",
         min_tf=(2, 16),
     ),
     "distribute_coordinator_context": PrivateName(

@@ -141,26 +141,25 @@ def _training(
     def begins_epoch(step: int) -> bool:
         return step == first or step % epoch_size == 0
 
+    def begin(step: int) -> Iterator[Delivery]:
+        if begins_epoch(step):
+            yield Delivery("on_epoch_begin", step // epoch_size)
+        yield Delivery("on_train_batch_begin", step % epoch_size)
+
     for run in _executions(first, last, epoch_size, size):
-        epoch, batch = divmod(run[0], epoch_size)
-        if begins_epoch(run[0]):
-            yield Delivery("on_epoch_begin", epoch)
-        yield Delivery("on_train_batch_begin", batch)
+        yield from begin(run[0])
         yield Delivery("on_train_batch_end", run[-1] % epoch_size)
         is_last = run[-1] + 1 == last
         if is_last and ending == "error_between_steps":
             return
         if (run[-1] + 1) % epoch_size == 0 or (is_last and ending == "clean"):
-            yield from _end_of_epoch(epoch, validation_batches)
+            yield from _end_of_epoch(run[0] // epoch_size, validation_batches)
     if ending in ("end_of_data", "error_in_step"):
-        epoch, batch = divmod(last, epoch_size)
-        if begins_epoch(last):
-            yield Delivery("on_epoch_begin", epoch)
-        yield Delivery("on_train_batch_begin", batch)
+        yield from begin(last)
         # Keras ends an epoch without a step too, with a loss of 0 in its logs; in a
         # session that would look like the best epoch of all.
         if ending == "end_of_data" and (host == "fit" or not begins_epoch(last)):
-            yield from _end_of_epoch(epoch, validation_batches)
+            yield from _end_of_epoch(last // epoch_size, validation_batches)
     if ending in ("clean", "end_of_data"):
         yield Delivery("on_train_end")
 

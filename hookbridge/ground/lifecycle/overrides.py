@@ -25,7 +25,7 @@ _BASES = ("SessionRunHook", "Callback")
 # The packages whose own hooks and callbacks are stock guests.
 FRAMEWORKS = ("tensorflow", *KERAS)
 # Every loop calls these methods, and their base class stores what they get.
-_SETTERS = ("set_model", "set_params")
+SETTERS = ("set_model", "set_params")
 
 
 def overridden(
@@ -45,7 +45,7 @@ def overridden(
     return tuple(
         e.name
         for e in events_of(kind)
-        if (e.name in _SETTERS and callable(getattr(guest, e.name, None)))
+        if (e.name in SETTERS and callable(getattr(guest, e.name, None)))
         or (
             overrides(guest, e.name)
             and any(c is guest for c in called_for(guests, e.name))

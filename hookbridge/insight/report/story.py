@@ -6,10 +6,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from hookbridge.ground.lifecycle.overrides import SETTERS
 from hookbridge.insight.report.account import EventCall
 
-# Given to each guest before anything else; their order between guests means nothing.
-_SETTERS = ("set_model", "set_params")
 _LONGEST_BLOCK = 40  # columns; an epoch has fewer when its steps are folded
 
 
@@ -69,7 +68,8 @@ def _columns(events: Sequence[EventCall]) -> Iterator[Column]:
 
 
 def _setters_sorted(events: Sequence[EventCall]) -> Iterator[EventCall]:
-    for is_setter, group in itertools.groupby(events, lambda e: e.name in _SETTERS):
+    """Yield the events; the order of setters between guests means nothing."""
+    for is_setter, group in itertools.groupby(events, lambda e: e.name in SETTERS):
         calls = list(group)
         yield from sorted(calls, key=lambda e: e.name) if is_setter else calls
 

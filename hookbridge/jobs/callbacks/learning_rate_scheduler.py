@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable
 
@@ -10,7 +9,7 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.parameter_server.ps_refusals import uses_parameter_servers
-from hookbridge.ground.arguments import shown, with_arguments
+from hookbridge.ground.arguments import parameters_of, shown, with_arguments
 from hookbridge.ground.protocols import Logs
 from hookbridge.jobs.callbacks.ready_made import ReadyMade
 
@@ -54,7 +53,9 @@ class LearningRateScheduler(ReadyMade):
         rate = self._rate_of(self._scheduled(batch) if is_ahead else self.global_step())
         if rate != self._rate or not is_ahead:
             if is_ahead:
-                _wait_for_steps(self.model.distribute_strategy)
+                # This always returns the one coordinator of a strategy.
+                strategy = self.model.distribute_strategy
+                tf.distribute.coordinator.ClusterCoordinator(strategy).join()
             self.model.optimizer.learning_rate = rate
         self._rate = rate
 
@@ -84,18 +85,10 @@ class LearningRateScheduler(ReadyMade):
 
 def _refuse_schedule_by_epoch(schedule: Callable[[int], float]) -> None:
     """Keras's callback of the same name calls its schedule by epoch."""
-    try:
-        arguments = list(inspect.signature(schedule).parameters)
-    except (TypeError, ValueError):  # some builtins have no signature
-        return
+    arguments = list(parameters_of(schedule))
     if arguments[:1] == ["epoch"]:
         raise errors.InvalidArgumentError(
             f"`schedule` has the arguments {', '.join(arguments)}; expected one that "
             "is called with the step. A schedule by epoch is for "
             "`tf.keras.callbacks.LearningRateScheduler`, which runs in either loop."
         )
-
-
-def _wait_for_steps(strategy: object) -> None:
-    # `ClusterCoordinator(strategy)` always returns the one coordinator of a strategy.
-    tf.distribute.coordinator.ClusterCoordinator(strategy).join()

@@ -17,7 +17,7 @@ from hookbridge.ground.arguments import (
     optional_count,
     seconds,
     shown,
-    without_arguments,
+    with_arguments,
 )
 from hookbridge.ground.protocols import Logs
 from hookbridge.jobs.callbacks.ready_made import ReadyMade
@@ -71,7 +71,7 @@ class Progress(ReadyMade):
             raise errors.InvalidArgumentError(
                 f"Received stream={shown(stream)}; expected a text stream."
             )
-        without_arguments("clock", clock)
+        with_arguments("clock", clock)
         super().__init__("chief")
         self._batch_size = batch_size
         self._last_step = last_step

@@ -58,7 +58,7 @@ class SavedModelExporter(ReadyMade):
             )
         if model_fn is not None:
             arguments.instance("model_fn", model_fn, Callable, "a function")
-            arguments.without_arguments("serving_input_fn", serving_input_fn)
+            arguments.with_arguments("serving_input_fn", serving_input_fn)
         self._path = None if path is None else arguments.path("path", path)
         self._model_fn = model_fn
         self._serving_input_fn = serving_input_fn

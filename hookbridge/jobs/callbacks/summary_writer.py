@@ -6,11 +6,11 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.ground.arguments import path, shown, with_arguments
+from hookbridge.ground.single_number import as_number
 from hookbridge.jobs.callbacks.ready_made import ReadyMade, metrics_of
 
 
@@ -53,8 +53,7 @@ class SummaryWriter(ReadyMade):
             self._writer = tf.summary.create_file_writer(folder)
         step = self.global_step()
         with self._writer.as_default(step=step):
-            summaries = self._summaries_fn(metrics_of(logs))
-            for tag, value in _checked(summaries).items():
+            for tag, value in _checked(self._summaries_fn(metrics_of(logs))).items():
                 tf.summary.scalar(tag, value, step=step)
         self._writer.flush()
 
@@ -69,18 +68,9 @@ def _checked(summaries: object) -> Mapping[str, Any]:
             "a dict `{tag: number}`, or None."
         )
     for tag, value in summaries.items():
-        if not (isinstance(tag, str) and _is_number(value)):
+        if not isinstance(tag, str) or as_number(value) is None:
             raise errors.InvalidArgumentError(
                 f"`summaries_fn` of `SummaryWriter` returned {shown(value)} for "
                 f"{shown(tag)}; expected a dict `{{tag: number}}`, or None."
             )
     return summaries
-
-
-def _is_number(value: object) -> bool:
-    """Return whether it is one number, as a tensor, an array or a number of Python."""
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError, NotImplementedError):
-        return False
-    return array.size == 1 and array.dtype.kind in "fiub"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from hookbridge.ground.arguments import with_arguments
+from hookbridge.ground.arguments import parameters_of, with_arguments
 from hookbridge.jobs.loops import own_logs
 
 
@@ -45,13 +44,9 @@ def evaluate(
 
 def _takes_parts(step: object) -> bool:
     """Return whether a step needs several arguments: the parts of a batch."""
-    try:
-        parameters = inspect.signature(step).parameters.values()  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        return False
     needed = [
         p
-        for p in parameters
+        for p in parameters_of(step).values()
         if p.default is p.empty
         and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]

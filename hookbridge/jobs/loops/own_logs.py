@@ -15,6 +15,7 @@ from hookbridge.adapters.hooked_loop import epoch_means
 from hookbridge.adapters.state.loop_state import Means
 from hookbridge.ground.arguments import shown
 from hookbridge.ground.running_mean import RunningMean
+from hookbridge.ground.single_number import as_number
 
 # How a step's logs are made: see `OwnLoop.step`.
 Logs = Mapping[str, Any] | Sequence[str] | Callable[[Any], Mapping[str, Any]] | None
@@ -50,7 +51,7 @@ def check_monitored(
         if name is None or not (name in made or (is_lost and returned is not None)):
             continue
         value = made.get(name, returned)
-        if not _is_one_number(value):
+        if as_number(value) is None or np.ndim(value):
             raise errors.InvalidArgumentError(
                 f"`{guest.name}` monitors `{name}`, and the step returned "
                 f"{shown(value)} for it; expected a number. Return the loss of the "
@@ -188,14 +189,6 @@ def _is_scalar(value: Any) -> bool:
         return _is_number(value)
     is_numeric = value.dtype.is_floating or value.dtype.is_integer
     return bool(value.shape.rank == 0 and is_numeric)
-
-
-def _is_one_number(value: object) -> bool:
-    try:
-        array = np.asarray(value)
-    except (TypeError, ValueError, NotImplementedError):
-        return False
-    return array.ndim == 0 and array.dtype.kind in "fiub"
 
 
 def _is_number(value: object) -> bool:

@@ -13,11 +13,11 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.live_model.clone import keras_of
-from hookbridge.ground.arguments import instance, shown
+from hookbridge.ground.arguments import instance, parameters_of, shown
 from hookbridge.jobs.loops.towers.spec import TRAIN
 from hookbridge.jobs.training.definition_logs import add_definition_logs
 from hookbridge.jobs.training.file_text import MODELS, FileText
-from hookbridge.jobs.training.user_file import find_function, find_guests, parameters
+from hookbridge.jobs.training.user_file import find_function, find_guests
 
 _INPUTS = ("dataset_fn", "input_fn", "train_input_fn")
 # All names that are looked for in a file.
@@ -147,7 +147,9 @@ class ModelDefinition:
         guests: list[Any] = []
         for name in ("callbacks", "hooks", "guests"):
             item = self.optional(name)
-            for_all = name != "hooks" or (callable(item) and "mode" in parameters(item))
+            for_all = name != "hooks" or (
+                callable(item) and "mode" in parameters_of(item)
+            )
             if not hasattr(self.module, name) or not (for_all or mode == TRAIN):
                 continue
             items = find_guests(self.module, name, mode=mode, model_dir=self._model_dir)

@@ -89,8 +89,7 @@ def _watched(callback: Callback, event: str, missed: set[Any]) -> Callable[..., 
 
 def _train_batch_begin(callback: Callback, place: Place, logs: Entries) -> Arguments:
     size = (callback.params or {}).get("batch_size")
-    version = steps_counted(callback.model)
-    return [version], {"batch": place[0], "size": size, **logs}
+    return [steps_counted(callback.model)], {"batch": place[0], "size": size, **logs}
 
 
 def _test_end(callback: Callback, place: Place, logs: Entries) -> Arguments:

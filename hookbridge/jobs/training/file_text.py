@@ -61,9 +61,9 @@ def check_file(path: str, names: Sequence[str]) -> None:
         wanted = " or ".join(f"`{name}`" for name in names)
         near_lists = nearest(names[0], text.lists())
         there = ", ".join(f"`{name}`" for name in near_lists)
-        rest = f"it has {there}" if there else "it defines no names"
+        names_there = f"it has {there}" if there else "it defines no names"
         raise errors.InvalidArgumentError(
-            f"{text.path} has no {wanted}, so it was not run; {rest}."
+            f"{text.path} has no {wanted}, so it was not run; {names_there}."
         )
     text.check_no_work()
 
@@ -135,7 +135,7 @@ class FileText:
             if isinstance(call.func, ast.Name) and name in functions:
                 body = _top_level(unread.pop(name, []))
                 waiting += [(inner, origin) for inner in _calls(body)]
-            elif name in _WORK or _is_app_run(call):
+            elif name in _WORK or ast.unparse(call.func).endswith("app.run"):
                 raise self._work(call, origin)
 
     def check_names(self, known: Sequence[str]) -> None:
@@ -224,7 +224,3 @@ def _may_be_misspelt(name: str, statement: ast.stmt) -> bool:
     is_own = isinstance(statement, (*_FUNCTIONS, ast.Assign, ast.AnnAssign))
     has_decorator = bool(getattr(statement, "decorator_list", ()))
     return is_own and not has_decorator and not name.startswith("_")
-
-
-def _is_app_run(call: ast.Call) -> bool:
-    return ast.unparse(call.func).endswith("app.run")

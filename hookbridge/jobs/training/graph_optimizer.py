@@ -10,8 +10,8 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.ground import compat
+from hookbridge.ground.arguments import parameters_of
 from hookbridge.jobs.training.definition import ModelDefinition
-from hookbridge.jobs.training.user_file import parameters
 
 v1 = tf.compat.v1
 # What only Keras's optimizers since 2.11 have: what changes them, and the rest.
@@ -70,7 +70,7 @@ class GraphOptimizer:
         """Return an optimizer of TF1 for the default graph."""
         step = v1.train.get_or_create_global_step()
         if self._legacy is None:
-            rates = parameters(self._definition.module.optimizer)
+            rates = parameters_of(self._definition.module.optimizer)
             parameter = rates.get("learning_rate")
             if parameter is None or parameter.default is parameter.empty:
                 return self._definition.optimizer()

@@ -200,8 +200,7 @@ class TrainingJob:
 
     def evaluate(self) -> dict[str, float]:
         """Evaluate the newest checkpoint; `{metric: value}`."""
-        guests = self._process.definition.guests(EVAL)
-        return dict(self._loop.evaluate(guests))
+        return dict(self._loop.evaluate(self._process.definition.guests(EVAL)))
 
     def predict(self) -> int:
         """Predict with the newest checkpoint; return how many examples there were."""

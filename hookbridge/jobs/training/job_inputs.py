@@ -11,13 +11,14 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.ground import compat
+from hookbridge.ground.arguments import parameters_of
 from hookbridge.jobs.data.bad_rows import BadRow, find_bad_rows, printed
 from hookbridge.jobs.data.pipeline import Pipeline, batched
 from hookbridge.jobs.data.rows import Rows
 from hookbridge.jobs.loops.towers.spec import EVAL, PREDICT, TRAIN
 from hookbridge.jobs.training.definition import ModelDefinition
 from hookbridge.jobs.training.training_settings import TrainingSettings
-from hookbridge.jobs.training.user_file import find_function, parameters
+from hookbridge.jobs.training.user_file import find_function
 
 _NAMES = {TRAIN: "train", EVAL: "eval", PREDICT: "predict"}
 FLAGS = {mode: f"{name}_files" for mode, name in _NAMES.items()}
@@ -153,7 +154,7 @@ class Inputs:
                 )
         if definition.optional("dataset_fn") is not None:
             return
-        wanted = parameters(definition.optional("input_fn"))
+        wanted = parameters_of(definition.optional("input_fn"))
         for name in ("header_lines", "bad_rows", "train_batch_size"):
             value = getattr(settings, name)
             is_default = value == TrainingSettings.__dataclass_fields__[name].default
@@ -209,7 +210,7 @@ class Inputs:
             "shard": self._shard if mode == TRAIN else (1, 0),
         }
         if mode not in self._pipelines:
-            names = parameters(function)
+            names = parameters_of(function)
             result = function(**{name: facts[name] for name in facts if name in names})
             if not isinstance(result, Pipeline):
                 return _checked(definition, "input_fn", result)
@@ -221,7 +222,7 @@ class Inputs:
 def _called(definition: ModelDefinition, mode: str, data: object) -> Any:
     """Call `dataset_fn` with as many of its three arguments as it takes."""
     function = definition.optional("dataset_fn")
-    kinds = [p.kind for p in parameters(function).values()]
+    kinds = [p.kind for p in parameters_of(function).values()]
     most = sum(k in (k.POSITIONAL_ONLY, k.POSITIONAL_OR_KEYWORD) for k in kinds)
     arguments = (data, mode, None)[: max(most, 1) if kinds else None]
     return _checked(definition, "dataset_fn", function(*arguments))

@@ -38,8 +38,7 @@ def built_model(
     with scope or contextlib.nullcontext():
         model = definition.custom_model()
         if not model.built:
-            features = features_of(batches.element_spec)
-            model(tf.nest.map_structure(_zeros, features))
+            model(tf.nest.map_structure(_zeros, features_of(batches.element_spec)))
     return model
 
 

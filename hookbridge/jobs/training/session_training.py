@@ -173,8 +173,7 @@ class SessionTraining:
             v1.train.get_or_create_global_step()
         if self._graph_model is not None:
             return self._named_spec(features, labels, TRAIN)
-        config = self.estimator.config
-        return self.estimator.model_fn(features, labels, TRAIN, config)
+        return self.estimator.model_fn(features, labels, TRAIN, self.estimator.config)
 
     def _named_spec(self, features: object, labels: object, mode: str) -> Any:
         """Return the towers as one; loss and metrics have their names of `fit`."""

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
-import inspect
 import os
 import sys
 import traceback
-from collections.abc import Mapping
 from importlib.machinery import SourceFileLoader
 from types import CodeType, ModuleType
 from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
-from hookbridge.ground.arguments import why_no_file, with_arguments
+from hookbridge.ground.arguments import parameters_of, with_arguments
 
 
 class UserLoader(SourceFileLoader):
@@ -32,20 +30,15 @@ class UserLoader(SourceFileLoader):
 def load_file(path: str, module_name: str | None = None) -> ModuleType:
     """Run a Python file as a module; its folder is importable, as Python does it.
 
-    `file_text.check_file` says before whether it should be run.
+    `file_text.check_file` says before whether it is there and should be run.
 
     Args:
       path: the file, `NAME.py`.
       module_name: the name of the module; None for that of the file.
 
     Raises:
-      errors.InvalidArgumentError: there is no such Python file.
+      errors.InvalidArgumentError: the file has another name.
     """
-    if not os.path.isfile(path):
-        raise errors.InvalidArgumentError(
-            f"Received the file {path!r}, which {why_no_file(path)}; expected a Python "
-            "file."
-        )
     folder, name = os.path.split(os.path.abspath(path))
     stem, extension = os.path.splitext(name)
     stem = module_name or stem
@@ -134,18 +127,10 @@ def find_guests(module: ModuleType, name: str = "guests", **arguments: str) -> A
     is_guest = kinds.is_hook(value) or kinds.is_callback(value)
     if not callable(value) or is_guest:
         return value
-    wanted = {k: v for k, v in arguments.items() if k in parameters(value)}
+    wanted = {k: v for k, v in arguments.items() if k in parameters_of(value)}
     try:
         return find_function(module, name, **wanted)(**wanted)
     except errors.InvalidArgumentError:
         raise
     except (Exception, SystemExit) as e:
         raise _raised(str(module.__file__), e) from e
-
-
-def parameters(function: Any) -> Mapping[str, Any]:
-    """Return the parameters of a function by name; none if it does not tell."""
-    try:
-        return inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return {}

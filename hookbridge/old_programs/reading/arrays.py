@@ -112,8 +112,7 @@ class Arrays:
             node = self._parents[node]
         if not isinstance(node, ast.Call):
             return False
-        name = last_name(node.func)
-        return _BYTES in name.lower()
+        return _BYTES in last_name(node.func).lower()
 
     def _scope(self, node: ast.AST) -> ast.AST:
         """Return the function around a node, or the module."""
@@ -131,8 +130,7 @@ def _value(parent: ast.AST) -> ast.expr | None:
 
 def _is_run(function: ast.Attribute) -> bool:
     """Return whether a method is `run` of a session."""
-    name = last_name(function.value)
-    return function.attr == "run" and "sess" in name.lower()
+    return function.attr == "run" and "sess" in last_name(function.value).lower()
 
 
 def _is_field(node: ast.AST, name: str) -> bool:

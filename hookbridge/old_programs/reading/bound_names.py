@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hookbridge.ground.module_names import bound_by
@@ -57,6 +57,8 @@ class Scope:
         self.imported: dict[str, dict[str, None]] = {}
         # Names that are bound in another way as well.
         self.others: Counter[str] = Counter()
+        # `{name: the dotted name}` for `slim = tf.contrib.slim` in a function.
+        self.aliases: dict[str, str] = {}
         self.above = above  # the scope around it; None for a module
 
     def bind(self, name: str, dotted: str) -> None:
@@ -105,6 +107,9 @@ class Names:
         self._in_try = False
         self._top = Scope()
         self._roots: dict[ast.Name, Scope] = {}
+        self._around_imports: dict[ast.stmt, Scope] = {}
+        # The assignments of one name in functions, in order.
+        self._in_functions: list[tuple[ast.Assign, Scope]] = []
         self._walk(tree, self._top)
         self.bound: dict[str, str] = {
             name: value
@@ -151,6 +156,7 @@ class Names:
 
     def _import(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> None:
         """Note what an import binds, and the modules whose names it stars."""
+        self._around_imports[node] = scope
         for _, alias, bound, full in imports(node):
             if isinstance(node, ast.Import):
                 scope.bind(bound, full if alias.asname else bound)
@@ -165,6 +171,8 @@ class Names:
 
     def _assign(self, node: ast.Assign, scope: Scope) -> None:
         """Note `tf = importlib.import_module("tensorflow")`."""
+        if scope is not self._top:
+            self._in_functions.append((node, scope))
         root, parts = _parts(node.value)
         module = loaded(root)
         if not module:
@@ -176,20 +184,36 @@ class Names:
                     self.aliases.add(target.id)
 
     def add_aliases(self) -> None:
-        """Note `estimator = tf.estimator` and `v1 = tf.compat.v1`, at module level."""
+        """Note `estimator = tf.estimator` and `v1 = tf.compat.v1`."""
         for statement in self._statements:
-            if (
-                isinstance(statement, ast.Assign)
-                and len(statement.targets) == 1
-                and isinstance(statement.targets[0], ast.Name)
-                and isinstance(statement.value, ast.Attribute | ast.Name)
-                and (value := self.through_program(statement.value)) is not None
-                and value.partition(".")[0].startswith(_FOLLOWED)
-            ):
-                name = statement.targets[0].id
-                if self._top.others[name] == 1 and name not in self._top.imported:
-                    self.bound[name] = value
-                    self.aliases.add(name)
+            alias = self._alias(statement, self._top)
+            if alias is not None:
+                name, value = alias
+                self.bound[name] = value
+                self.aliases.add(name)
+        for assignment, scope in self._in_functions:
+            scope.aliases.update(filter(None, [self._alias(assignment, scope)]))
+
+    def inner_aliases(self) -> Iterator[tuple[Scope, str, str]]:
+        """Yield the aliases of functions: the scope, the name and what it means."""
+        for scope in {scope: None for _, scope in self._in_functions}:
+            for name, value in scope.aliases.items():
+                yield scope, name, value
+
+    def _alias(self, statement: ast.stmt, scope: Scope) -> tuple[str, str] | None:
+        """Return the name and the meaning of a plain alias of a followed package."""
+        if not (
+            isinstance(statement, ast.Assign)
+            and len(statement.targets) == 1
+            and isinstance(statement.targets[0], ast.Name)
+            and isinstance(statement.value, ast.Attribute | ast.Name)
+        ):
+            return None
+        name, value = statement.targets[0].id, self.through_program(statement.value)
+        if value is None or not value.partition(".")[0].startswith(_FOLLOWED):
+            return None
+        is_only_one = scope.others[name] == 1 and name not in scope.imported
+        return (name, value) if is_only_one else None
 
     def binds(self, name: str) -> bool:
         """Return whether the module binds a name itself, at its top level."""
@@ -205,22 +229,53 @@ class Names:
 
     def may_be_module(self, node: ast.Name) -> bool:
         """Return whether a name is imported, or bound nowhere around the place."""
-        scope: Scope | None = self._roots.get(node)
+        scope = self.binding_scope(node)
+        return scope is None or node.id in scope.imported
+
+    def binding_scope(self, node: ast.Name) -> Scope | None:
+        """Return the innermost scope around a name that binds it; None without one."""
+        scope = self._roots.get(node)
         while scope is not None and not scope.has(node.id):
             scope = scope.above
-        return scope is None or node.id in scope.imported
+        return scope
+
+    def import_scope(self, node: ast.Import | ast.ImportFrom) -> Scope:
+        """Return the scope whose names an import binds."""
+        return self._around_imports[node]
+
+    @functools.cached_property
+    def whole_scopes(self) -> frozenset[Scope]:
+        """The scopes with `import tensorflow.python.ops`: v1 has no such module.
+
+        `tensorflow` cannot be that of v1 there.
+        """
+        return frozenset(
+            scope
+            for node, scope in self._around_imports.items()
+            for imported in imports(node)
+            if imported.bound == "tensorflow"
+            and canonical(imported.full).startswith(("tensorflow.", "tf.contrib"))
+        )
+
+    def is_whole(self, node: ast.expr) -> bool:
+        """Return whether a name is `tensorflow` in such a scope."""
+        if not (isinstance(node, ast.Name) and node.id == "tensorflow"):
+            return False
+        return self.binding_scope(node) in self.whole_scopes
+
+    @property
+    def module_scope(self) -> Scope:
+        """The scope of the module itself."""
+        return self._top
 
     @functools.cached_property
     def free(self) -> frozenset[str]:
         """The names that the module reads, and binds nowhere around the place."""
         names: set[str] = set()
-        for node, scope in self._roots.items():
-            if node.id not in names and isinstance(node.ctx, ast.Load):
-                inner: Scope | None = scope
-                while inner is not None and not inner.has(node.id):
-                    inner = inner.above
-                if inner is None:
-                    names.add(node.id)
+        for node in self._roots:
+            is_new = node.id not in names and isinstance(node.ctx, ast.Load)
+            if is_new and self.binding_scope(node) is None:
+                names.add(node.id)
         return frozenset(names)
 
     def through_program(self, node: ast.AST) -> str | None:
@@ -252,6 +307,8 @@ class Names:
         """Return what a name is given by an import, if that is certain."""
         scope = self._roots.get(node)
         while scope is not None and scope is not self._top:
+            if node.id in scope.aliases:
+                return scope.aliases[node.id]
             if node.id in scope.imported:
                 return scope.value(node.id)
             if node.id in scope.others:

@@ -6,7 +6,7 @@ import ast
 import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from hookbridge.old_programs.reading import keras_signs, old_callbacks
 from hookbridge.old_programs.reading.bound_names import Names
@@ -17,6 +17,7 @@ from hookbridge.old_programs.reading.import_statements import (
     imports,
     loaded,
 )
+from hookbridge.old_programs.reading.keras_signs import Sign
 from hookbridge.old_programs.reading.named_uses import uses
 from hookbridge.tf1_names.private_names import FILES
 from hookbridge.tf1_names.resolution import resolve
@@ -38,7 +39,7 @@ _FOR_TF2 = ("tf.compat.v1", "hookbridge.estimator", "hookbridge.contrib")
 _IN_BOTH = ("tf.compat", "tf.keras", "tf.estimator", *FILES)
 EAGER_ALONE = ".disable_eager_execution"
 _SWITCHES = (".disable_v2_behavior", EAGER_ALONE)
-_LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
+LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
 
 
 def _names(key: str, prefixes: Sequence[str] = ("tf.", "tf.compat.v1.")) -> set[str]:
@@ -71,10 +72,6 @@ _ANYWHERE = _names("needs v1")
 _AT_MODULE_LEVEL = _names("needs v1 at module level")
 # Their threads read variables, and in these threads no graph is the default one.
 _WITH_THREADS = _names("trains in threads", [""])
-
-
-# What a place shows: the kind of evidence (a field of `Evidence`), a name, the line.
-_Sign: TypeAlias = tuple[str, str, int]
 
 
 class Use(NamedTuple):
@@ -150,7 +147,7 @@ def _assigned(names: Names) -> frozenset[str]:
 
 def _signs(
     nodes: Sequence[ast.AST], names: Names, guarded: Collection[int], own: Evidence
-) -> Iterator[_Sign]:
+) -> Iterator[Sign]:
     """All that the file shows."""
     target = Target(NEWEST)
     for node, name in uses(nodes, names):
@@ -173,7 +170,7 @@ def _signs(
 
 def _examine_nodes(
     nodes: Sequence[ast.AST], names: Names, target: Target
-) -> Iterator[_Sign]:
+) -> Iterator[Sign]:
     """Yield what imports, names, calls and constants show, one node at a time."""
     starred = names.given
     for node in nodes:
@@ -184,8 +181,8 @@ def _examine_nodes(
         elif isinstance(node, ast.Subscript):
             yield from keras_signs.of_logs(node)
         elif isinstance(node, ast.Constant):
-            if node.value == _LEGACY_KERAS:
-                yield "keras_choice", _LEGACY_KERAS, node.lineno
+            if node.value == LEGACY_KERAS:
+                yield "keras_choice", LEGACY_KERAS, node.lineno
         elif starred and isinstance(node, ast.Name):
             name = names.canonical(node) if node.id in starred else None
             if name is not None:
@@ -195,13 +192,13 @@ def _examine_nodes(
                 yield from _examine_import(imported.full, imported.node.lineno, target)
 
 
-def _examine_call(node: ast.Call, names: Names, target: Target) -> Iterator[_Sign]:
+def _examine_call(node: ast.Call, names: Names, target: Target) -> Iterator[Sign]:
     """Yield what a call shows: by the arguments of Keras, or by what it imports."""
     yield from keras_signs.of_call(node, names.canonical(node.func) or "")
     yield from _examine_import(loaded(node), node.lineno, target)
 
 
-def _examine_import(full: str, line: int, target: Target) -> Iterator[_Sign]:
+def _examine_import(full: str, line: int, target: Target) -> Iterator[Sign]:
     """Yield what the import of a name shows."""
     if full.partition(".")[0] in TENSORFLOW:
         yield "tensorflow", full, line
@@ -210,7 +207,7 @@ def _examine_import(full: str, line: int, target: Target) -> Iterator[_Sign]:
 
 def _examine_attribute(
     node: ast.Attribute, names: Names, target: Target
-) -> Iterator[_Sign]:
+) -> Iterator[Sign]:
     """Yield what a dotted name shows, or a method of whatever it is called on."""
     full = names.canonical(node)
     if node.attr in keras_signs.METHODS:
@@ -225,7 +222,7 @@ def _examine_attribute(
         yield "needs_v1", "shape[...].value", node.lineno
 
 
-def _examine_name(name: str, line: int, target: Target) -> Iterator[_Sign]:
+def _examine_name(name: str, line: int, target: Target) -> Iterator[Sign]:
     """Yield what a name of TensorFlow, or of a package with it, shows by itself."""
     for kind, beginnings in _PARTS.items():
         if name.startswith(beginnings):
@@ -241,7 +238,7 @@ def _examine_name(name: str, line: int, target: Target) -> Iterator[_Sign]:
         yield "new", name, line
 
 
-def _needing_v1(nodes: Sequence[ast.AST], names: Names) -> Iterator[_Sign]:
+def _needing_v1(nodes: Sequence[ast.AST], names: Names) -> Iterator[Sign]:
     """Yield the calls that need the v1 behaviour of TensorFlow."""
     calls = [node for node in nodes if isinstance(node, ast.Call)]
     named_calls = [(call, names.canonical(call.func) or "") for call in calls]
@@ -272,15 +269,19 @@ def _sessions_of_tests(nodes: Sequence[ast.AST]) -> Iterator[ast.expr]:
                 yield call
 
 
-def _is_test(node: ast.AST) -> bool:
-    """Return whether a class has tests, which run outside an Estimator's graph."""
+def is_test_case(node: ast.AST) -> bool:
+    """Return whether a class has tests, by what it is derived from."""
     bases = node.bases if isinstance(node, ast.ClassDef) else ()
     return any(last_name(base).endswith("TestCase") for base in bases)
 
 
 def _in_functions(nodes: Sequence[ast.AST]) -> set[int]:
-    """Return the ids of the nodes in functions other than tests and a `main`."""
-    tests = {id(part) for node in nodes if _is_test(node) for part in ast.walk(node)}
+    """Return the ids of the nodes in functions other than tests and a `main`.
+
+    Tests run outside of an Estimator's graph.
+    """
+    cases = filter(is_test_case, nodes)
+    tests = {id(part) for case in cases for part in ast.walk(case)}
     is_program = any(getattr(node, "value", "") == "__main__" for node in nodes)
     return {
         id(inner)

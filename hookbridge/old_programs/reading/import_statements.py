@@ -8,11 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from hookbridge.tf1_names import contrib_names
+from hookbridge.tf1_names.outcome import V1
 from hookbridge.tf1_names.syntax import keywords, last_name, text_of
 
 # Nested copies of the same module, as `tf.compat.v1.compat.v1`: the last one counts.
 _COPIES = re.compile(r"^(compat\.v[12]\.)+(?=compat\.v[12](\.|$))")
-_V1 = "tf.compat.v1"
+_PRIVATE = ("python.", "core.")
 STATEMENTS = frozenset({ast.Import, ast.ImportFrom})
 # Functions that import the module of a name.
 _LOADERS = ("import_module", "__import__")
@@ -25,9 +26,12 @@ def canonical(dotted: str) -> str:
     `tf.contrib`; `tensorflow.python`, `tensorflow.core` and other packages stay.
     """
     root, _, inside = dotted.partition(".")
-    if root != "tensorflow" or f"{inside}.".startswith(("python.", "core.")):
+    if root != "tensorflow" or f"{inside}.".startswith(_PRIVATE):
         return dotted
     inside = _COPIES.sub("", inside)
+    of_v1 = inside.removeprefix("compat.v1.")
+    if f"{of_v1}.".startswith(_PRIVATE):
+        return f"tensorflow.{of_v1}"  # `tf.python`, where `tf` is now v1
     if inside.startswith("compat.v1.contrib"):
         inside = inside[len("compat.v1.") :]  # `tf.contrib`, where `tf` is now v1
     if inside == "compat.v2" or inside.startswith("compat.v2."):
@@ -62,7 +66,7 @@ def as_v1(name: str) -> str:
     root, _, inside = name.partition(".")
     if root != "tf" or inside.partition(".")[0] in ("compat", "contrib", "examples"):
         return name
-    return f"{_V1}.{inside}" if inside else _V1
+    return f"{V1}.{inside}" if inside else V1
 
 
 def module_name(base: str | None, level: int, package: Sequence[str]) -> str:

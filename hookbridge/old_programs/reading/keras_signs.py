@@ -15,8 +15,8 @@ from hookbridge.tf1_names.syntax import (
     text_of,
 )
 
-# The kind of a sign, a name, the line.
-_Sign: TypeAlias = tuple[str, str, int]
+# What a place shows: the kind of evidence (a field of `Evidence`), a name, the line.
+Sign: TypeAlias = tuple[str, str, int]
 _Use = TypeVar("_Use")
 # The last Keras that was never a part of TensorFlow 2.
 _OLD = 2.3
@@ -31,13 +31,13 @@ _TELLING = keras_arguments.OLD | {"metrics", "monitor"}
 _KINDS = ("acc_read", "accuracy_read", "acc_asked", "accuracy_asked")
 
 
-def of_name(name: str, line: int) -> Iterator[_Sign]:
+def of_name(name: str, line: int) -> Iterator[Sign]:
     """Yield what a dotted name shows: only old releases of Keras have some."""
     if name.startswith(f"{KERAS}.") and (last_release := last_keras(name)) < 3:
         yield "old" if last_release <= _OLD else "keras2", name, line
 
 
-def of_call(call: ast.Call, function: str) -> Iterator[_Sign]:
+def of_call(call: ast.Call, function: str) -> Iterator[Sign]:
     """Yield what the arguments of a call show."""
     argument_names = keywords(call).keys()
     if "keras" not in function and argument_names.isdisjoint(_TELLING):
@@ -53,7 +53,7 @@ def of_call(call: ast.Call, function: str) -> Iterator[_Sign]:
     yield from of_logs(call)
 
 
-def of_logs(node: ast.AST) -> Iterator[_Sign]:
+def of_logs(node: ast.AST) -> Iterator[Sign]:
     """Yield what a call, or `history.history["acc"]`, shows of the keys of logs."""
     if isinstance(node, ast.Subscript):
         name = last_name(node.value)
@@ -79,7 +79,7 @@ def new_keys(nodes: Iterable[ast.AST]) -> list[tuple[str, int]]:
     return [(name, line) for kind, name, line in signs if kind == "accuracy_read"]
 
 
-def _read(node: ast.expr) -> Iterator[_Sign]:
+def _read(node: ast.expr) -> Iterator[Sign]:
     value = text_of(node)
     if value in _ACC:
         yield "acc_read", f'history["{value}"]', node.lineno
@@ -87,7 +87,7 @@ def _read(node: ast.expr) -> Iterator[_Sign]:
         yield "accuracy_read", f'history["{value}"]', node.lineno
 
 
-def _asked(node: ast.expr) -> Iterator[_Sign]:
+def _asked(node: ast.expr) -> Iterator[Sign]:
     for element in getattr(node, "elts", ()):
         value = text_of(element)
         if value in ("acc", "accuracy"):

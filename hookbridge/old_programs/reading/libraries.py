@@ -12,12 +12,12 @@ from collections.abc import Collection, Iterator
 
 from hookbridge.old_programs.reading.evidence import TENSORFLOW, Evidence, Use
 from hookbridge.old_programs.reading.modules import Module, read_module
+from hookbridge.old_programs.reading.starred import PLACES
 
 # They run on no TensorFlow 2 by themselves, which their source does not show.
 _KNOWN_OLD = frozenset({"tf_slim"})
 # Parts of TensorFlow and Keras themselves, and what is made for both versions.
 _OTHERS = frozenset({*TENSORFLOW, "tensorboard", "hookbridge"}) - _KNOWN_OLD
-_PLACES = ("site-packages", "dist-packages")
 _IMPORT = re.compile(rb"^[ \t]*(?:import|from)[ \t]+(?:tensorflow|keras)\b", re.M)
 # More files of a package are not read.
 MAX_FILES = 400
@@ -106,7 +106,7 @@ def _packages_above(folder: str) -> str:
     It has the name of one, or is on Python's path, but is not the program's folder,
     and holds what `pip` writes about packages (`pip install --target`).
     """
-    if os.path.basename(folder) in _PLACES:
+    if os.path.basename(folder) in PLACES:
         return folder
     is_target = folder in sys.path[1:] and os.path.isdir(folder)
     if is_target and any(n.endswith(".dist-info") for n in os.listdir(folder)):

@@ -24,7 +24,7 @@ from hookbridge.tf1_names.removed_in_libraries import (
 
 _LIBRARY = "NumPy"
 # Those that look after themselves, or may remove names of their own.
-_OTHERS = frozenset({*TENSORFLOW, "hookbridge", *roots()})
+LEFT_ALONE = frozenset({*TENSORFLOW, "hookbridge", *roots()})
 _SKIPPED = frozenset({"test", "tests", "testing", "benchmarks"})
 
 
@@ -56,7 +56,7 @@ def library_losses(module: Module) -> Iterator[tuple[str, Use, int]]:
     packages = {
         imported.full.partition(".")[0] for imported in all_imports(module.nodes)
     }
-    for name, folder in installed(packages - _OTHERS):
+    for name, folder in installed(packages - LEFT_ALONE):
         if all_uses := _uses(folder):
             yield name, all_uses[0], len(all_uses)
 

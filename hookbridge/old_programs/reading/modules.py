@@ -115,6 +115,11 @@ class Module:
         """The ids of nodes for whose failure the program is prepared."""
         return guards.guarded(self.nodes, self.conditions, self._is_removed)
 
+    @property
+    def unguarded(self) -> Iterator[ast.AST]:
+        """The nodes that are not guarded."""
+        return (node for node in self.nodes if id(node) not in self.guarded)
+
     def _is_removed(self, part: ast.AST) -> bool:
         """Return whether a part has a name or a module that is not there today."""
         nodes = list(ast.walk(part))
@@ -140,7 +145,9 @@ class Module:
             pin = Use(f"`{text}`", self.file, line)
             evidence = dataclasses.replace(evidence, pin=pin)
         uses: dict[str, Any] = {
-            kind: use._replace(place=", cell {}, line {}".format(*self.place(use.line)))
+            kind: use._replace(
+                place=", cell {}, line {}".format(*self.cell_and_line(use.line))
+            )
             for kind, use in vars(evidence).items()
             if isinstance(use, Use)
         }
@@ -185,7 +192,7 @@ class Module:
         broken = self.notebook.broken if self.notebook is not None else {}
         return [Unread(self.file, f"cell {n}: {why(e)}") for n, e in broken.items()]
 
-    def place(self, line: int) -> tuple[int, int]:
+    def cell_and_line(self, line: int) -> tuple[int, int]:
         """Return the 1-based cell and the line in it; cell 0 for a file of Python."""
         if self.notebook is None:
             return 0, line
@@ -234,10 +241,9 @@ def read_module(file: str | os.PathLike[str]) -> Module | Unread:
             return Unread(name, f"{size} bytes; files over {MAX_BYTES} are not read")
         content = path.read_bytes()
         if path.suffix == ".ipynb":
+            text = content.decode("utf-8")
             try:
-                notebook = parse(content.decode("utf-8"))
-            except UnicodeDecodeError:
-                raise
+                notebook = parse(text)
             except ValueError as e:
                 return Unread(name, str(e))
             return Module(notebook.text, name, content, "utf-8", notebook)

@@ -78,7 +78,9 @@ class _Surroundings:
             name for name in removed if name.partition(".")[0] in self._libraries
         )
         return [
-            name for name in candidates if self._has(removed_names()[name].seen_with)
+            name
+            for name in candidates
+            if removed_names()[name].seen_with in self._names
         ]
 
     @functools.cached_property
@@ -91,16 +93,10 @@ class _Surroundings:
         imported = {n.full.partition(".")[0] for n in all_imports(self._nodes)}
         return imported | {name for name, by in _BROUGHT_BY.items() if by & imported}
 
-    def _has(self, name: str) -> bool:
-        """Return whether the module has a name, in whatever place.
-
-        Any has the empty one.
-        """
-        return not name or name in self._names
-
     @functools.cached_property
     def _names(self) -> set[str]:
-        words = {getattr(node, "id", "") for node in self._nodes}
+        """The names that the module has in whatever place, and the empty one."""
+        words = {"", *(getattr(node, "id", "") for node in self._nodes)}
         words |= {getattr(node, "attr", "") for node in self._nodes}
         return words | {n.name for n in self._nodes if isinstance(n, ast.alias)}
 

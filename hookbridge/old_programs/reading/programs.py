@@ -38,6 +38,7 @@ from hookbridge.old_programs.reading.search_path import (
 )
 from hookbridge.old_programs.reading.unequal_rows import Parameter
 from hookbridge.tf1_names import old_keras
+from hookbridge.tf1_names.old_values import OF_ARRAYS
 from hookbridge.tf1_names.outcome import ESTIMATOR, V1, Resolution
 from hookbridge.tf1_names.removed_in_libraries import removed_names, roots
 from hookbridge.tf1_names.resolution import is_of_no_version, resolve
@@ -47,7 +48,7 @@ from hookbridge.tf1_names.target import Target
 _MAX_LINKS = 10
 _CONFTEST = "conftest.py"
 # Functions of NumPy that make arrays.
-_MAKING = frozenset({"array", "asanyarray", "asarray"})
+_OF_ARRAYS = frozenset(name.rpartition(".")[2] for name in OF_ARRAYS)
 
 
 def read_program(files: Sequence[str], roots: Sequence[str]) -> Programs:
@@ -73,7 +74,7 @@ def read_program(files: Sequence[str], roots: Sequence[str]) -> Programs:
 
 
 @dataclass(frozen=True)
-class Place:
+class InProgram:
     """Where a module stands in the programs that it is a part of."""
 
     meaning: Meaning  # what they mean by TensorFlow
@@ -116,7 +117,8 @@ class Place:
         if self.targets_tf1 and outcome.code == "ESTIMATOR":
             outcome = resolve(as_v1(name), target) or outcome
         # A rewrite makes these names of those of TensorFlow 1.
-        of_v1 = self.targets_tf1 or name.startswith((f"{V1}.", f"{ESTIMATOR}."))
+        of_v1 = name.startswith((f"{V1}.", f"{ESTIMATOR}."))
+        of_v1 |= self.targets_tf1 and name.startswith("tf.")
         if of_v1 and outcome.code == "MISSING" and is_of_no_version(name):
             return Resolution("NOT_IN_1_15")
         return old_keras.in_file(outcome, target, of_tf1=self.targets_tf1)
@@ -157,7 +159,7 @@ class Programs:
         self._of_main: dict[Module, Meaning] = {}
         # The meanings of the programs whose processes start in a module.
         self._started: dict[Module, list[Meaning]] = {}
-        self._loading_first: set[Module] = set()  # see `Place.loads_first`
+        self._loading_first: set[Module] = set()  # see `InProgram.loads_first`
         self._doing: dict[Module, bool] = {}  # what `_does_something` found
         # Module -> the modules of the programs that it is a part of.
         self._beside: dict[Module, set[Module]] = {}
@@ -272,7 +274,7 @@ class Programs:
             )
         return self._doing[main]
 
-    def place(self, module: Module) -> Place:
+    def in_program(self, module: Module) -> InProgram:
         """Return where a module stands in its programs."""
         is_main = module in self._of_main
         meanings = self._of.get(module) or [meaning_of([module.evidence])]
@@ -281,7 +283,7 @@ class Programs:
         started = self._started.get(module, [])
         lacking = (m for m in started if m.lacks_switch or m is started[-1])
         is_run = is_main and self._does_something(module)
-        return Place(
+        return InProgram(
             meaning=meaning,
             of_main=next(lacking, self._of_main.get(module, meaning)),
             targets_tf1=meaning.targets_tf1(module.evidence),
@@ -340,7 +342,7 @@ class Programs:
 
     def _rows(self, module: Module) -> Iterator[Parameter]:
         """Yield the parameters that may get rows of unequal length in arrays."""
-        if _MAKING & module.attributes:
+        if _OF_ARRAYS & module.attributes:
             for part in self._beside.get(module, {module}):
                 yield from part.rows.parameters()
 

@@ -14,7 +14,6 @@ from hookbridge.old_programs.reading.evidence import TENSORFLOW
 from hookbridge.old_programs.reading.import_statements import (
     Import,
     all_imports,
-    imports,
 )
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Programs
@@ -49,7 +48,7 @@ def unused_removed_imports(module: Module, programs: Programs) -> frozenset[str]
       module: the file.
       programs: the programs that it is part of, whose files may use the names.
     """
-    removed = filter(_is_removed, _of_libraries(module, programs))
+    removed = removed_imports(module, programs)
     return frozenset(programs.unused_names(module, removed))
 
 
@@ -104,7 +103,7 @@ def missing_modules(module: Module, programs: Programs) -> Iterator[str]:
       module: the file.
       programs: the programs that it is part of, whose folders have the packages.
     """
-    for imported in all_imports(n for n in module.nodes if id(n) not in module.guarded):
+    for imported in all_imports(module.unguarded):
         parts = [part for part in imported.full.split(".") if part not in ("", "*")]
         has_name = isinstance(imported.node, ast.ImportFrom)
         num_modules = len(parts) - 1 if has_name else len(parts)
@@ -141,14 +140,11 @@ def _own_packages(root: str, module: Module, programs: Programs) -> list[Path]:
 
 
 def _of_libraries(module: Module, programs: Programs) -> Iterator[Import]:
-    own_modules = programs.place(module).own
-    unguarded = (node for node in module.nodes if id(node) not in module.guarded)
-    for node in unguarded:
-        for imported in imports(node):
-            root = imported.full.partition(".")[0]
-            is_own = any(is_below(n, root) for n in own_modules)
-            if not root or is_own or root in _OTHERS or imported.bound == "*":
-                continue
+    own_modules = programs.in_program(module).own
+    for imported in all_imports(module.unguarded):
+        root = imported.full.partition(".")[0]
+        is_own = any(is_below(n, root) for n in own_modules)
+        if root and not is_own and root not in _OTHERS and imported.bound != "*":
             yield imported
 
 

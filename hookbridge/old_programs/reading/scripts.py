@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import PurePath
 
+from hookbridge.old_programs.reading.evidence import is_test_case
 from hookbridge.old_programs.reading.modules import Module
 
 
@@ -29,13 +30,9 @@ def is_test(module: Module) -> bool:
     return any(
         (isinstance(node, ast.FunctionDef) and node.name.startswith("test"))
         or (isinstance(node, ast.ClassDef) and node.name.startswith("Test"))
-        or (isinstance(node, ast.ClassDef) and _is_test_case(node))
+        or is_test_case(node)
         for node in module.tree.body
     )
-
-
-def _is_test_case(node: ast.ClassDef) -> bool:
-    return any(ast.unparse(base).endswith("TestCase") for base in node.bases)
 
 
 def _called(statement: ast.stmt) -> str:

@@ -24,7 +24,7 @@ from hookbridge.tf1_names.target import NEWEST, Target, had_in_tf1, table
 
 _Test: TypeAlias = Callable[[str, str], bool]
 _ROOTS = ("tensorflow", "tensorflow_estimator")
-_PLACES = frozenset({"site-packages", "dist-packages"})
+PLACES = frozenset({"site-packages", "dist-packages"})
 _BUILTINS = frozenset(dir(builtins))
 
 
@@ -147,7 +147,7 @@ def _is_installed(root: str) -> bool:
     if root in sys.stdlib_module_names:
         return True
     path = installed_names.package(root)
-    return path is not None and bool(_PLACES & set(path.parts))
+    return path is not None and bool(PLACES & set(path.parts))
 
 
 @functools.cache

@@ -114,10 +114,9 @@ class UnequalRows:
         """Return whether a row has as many values as there happen to be."""
         if isinstance(row, ast.ListComp):
             generators = row.generators
-            return any(g.ifs or not _is_range(g.iter) for g in generators)
+            return any(g.ifs or called_function(g.iter) != "range" for g in generators)
         if isinstance(row, ast.Call):
-            name = last_name(row.func)
-            return name in _VARYING
+            return last_name(row.func) in _VARYING
         if not isinstance(row, ast.Name):
             return False
         variable = self._variables.get((self._scope_of[row], row.id))
@@ -142,7 +141,3 @@ def _receiver(call: ast.Call) -> tuple[str, str]:
     if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
         return function.value.id, function.attr
     return "", ""
-
-
-def _is_range(node: ast.expr) -> bool:
-    return called_function(node) == "range"

@@ -86,7 +86,7 @@ def rewrite_files(
             if re.search(r"\r(?!\n)", module.text):
                 raise ValueError("its lines end with carriage returns alone")
             removed = unused_removed_imports(module, programs)
-            in_program = programs.place(module)
+            in_program = programs.in_program(module)
             in_program = dataclasses.replace(in_program, unused_removed=removed)
             result = rewrite_module(
                 module, in_program, names, chosen_rules, adds_comments, guests

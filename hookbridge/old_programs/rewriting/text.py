@@ -46,7 +46,7 @@ def rewrite(
     names = Target(target)
     try:
         module = Module(source)
-        in_program = Programs([module]).place(module)
+        in_program = Programs([module]).in_program(module)
         return rewrite_module(
             module, in_program, names, chosen_rules, adds_comments, {}
         )

@@ -81,8 +81,7 @@ def run_main(launch: Launch, located: Located, program: Program) -> int:
     sys.modules["__main__"] = module
     with tracebacks.of_program_only():
         located.import_packages()
-        code = loader.get_code("__main__")
-        exec(code, module.__dict__)
+        exec(loader.get_code("__main__"), module.__dict__)
     return 0
 
 

@@ -69,8 +69,7 @@ class Program:
                 return Evidence()
             self._evidence[file] = module.evidence
             if not self.entered:
-                files = list(self._evidence.values())
-                self.world = world.decide(files, self._launch)
+                self.world = world.decide(list(self._evidence.values()), self._launch)
         return self._evidence[file]
 
     def enter(self) -> None:

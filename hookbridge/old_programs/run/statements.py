@@ -175,13 +175,13 @@ class _Rewriting(ast.NodeTransformer):
         if not any(_is_answered(alias.name) for alias in node.names):
             return node
         statements: list[ast.stmt] = []
-        for alias in node.names:
-            if not _is_answered(alias.name):
-                statements.append(ast.Import([alias]))
-                continue
-            call = self._call("module" if alias.asname else "root", alias.name)
-            bound = alias.asname or alias.name.partition(".")[0]
-            statements.append(_bind(bound, call))
+        for import_ in imports(node):
+            if _is_answered(import_.full):
+                method = "module" if import_.alias.asname else "root"
+                call = self._call(method, import_.full)
+                statements.append(_bind(import_.bound, call))
+            else:
+                statements.append(ast.Import([import_.alias]))
         return [ast.copy_location(m, node) for m in statements]
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:

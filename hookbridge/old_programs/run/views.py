@@ -14,7 +14,8 @@ from typing import Any
 
 from hookbridge.contrib import keras_package, namespace, private_modules
 from hookbridge.contrib.gone import Gone
-from hookbridge.contrib.private_modules import KERAS, PYTHON, View
+from hookbridge.contrib.private_modules import KERAS, PYTHON
+from hookbridge.contrib.view import View
 
 # What a file of TensorFlow 1 reads as the versions: those of the names that it finds.
 VERSION = "1.15.5"
@@ -74,8 +75,7 @@ def _keras(module: object, version: Callable[[], str]) -> Any:
 
 
 def _version_of_keras2() -> str:
-    package = importlib.import_module(private_modules.keras2_package())
-    return str(package.__version__)
+    return str(importlib.import_module(private_modules.keras2_package()).__version__)
 
 
 def _shared() -> dict[str, Callable[[], Any]]:
@@ -87,8 +87,8 @@ def _shared() -> dict[str, Callable[[], Any]]:
             private_modules.find, f"{PYTHON}.pywrap_tensorflow"
         ),
     }
-    for name in ("core", "python"):
-        added[name] = functools.partial(importlib.import_module, f"tensorflow.{name}")
+    added["core"] = functools.partial(importlib.import_module, "tensorflow.core")
+    added["python"] = functools.partial(private_modules.Package, PYTHON)
     return added
 
 

@@ -18,11 +18,9 @@ from hookbridge import errors
 from hookbridge.ground import compat, extras, patching
 from hookbridge.ground.compat import LAST_WITH_KERAS2
 from hookbridge.old_programs.reading import packages
-from hookbridge.old_programs.reading.evidence import Evidence
+from hookbridge.old_programs.reading.evidence import LEGACY_KERAS, Evidence
 from hookbridge.old_programs.reading.meaning import Meaning, meaning_of
 from hookbridge.old_programs.run.located import Launch
-
-LEGACY_KERAS = "TF_USE_LEGACY_KERAS"
 
 
 @dataclass(frozen=True)

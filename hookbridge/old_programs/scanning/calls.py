@@ -7,12 +7,12 @@ import itertools
 from collections.abc import Iterator
 
 from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.programs import Place
+from hookbridge.old_programs.reading.programs import InProgram
 from hookbridge.old_programs.scanning import tpu_names
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 from hookbridge.tf1_names import keras_arguments
 from hookbridge.tf1_names.changes import renamed_method
-from hookbridge.tf1_names.old_values import old_values
+from hookbridge.tf1_names.old_values import OF_ARRAYS, old_values
 from hookbridge.tf1_names.renamed_arguments import (
     change_of,
     needs_no_name,
@@ -28,20 +28,18 @@ _CALLS: dict[str, tuple[str, str]] = {
     for name in row["names"]
 }
 _READERS = frozenset(table("names")["queue readers"])
-# They refuse rows of unequal length, unless `dtype=object` is given.
-_MAKING = frozenset({"numpy.array", "numpy.asanyarray", "numpy.asarray"})
 _ROWS_WAY = "`dtype=object`, where rows are of unequal length"
 _READER_WAY = '`tf.device("/cpu:0")` around readers and their queues'
 
 
 def of_call(
-    module: Module, place: Place, call: ast.Call, target: Target
+    module: Module, in_program: InProgram, call: ast.Call, target: Target
 ) -> Iterator[Finding]:
     """Yield what runs differently, or under another name, on the target."""
     name = module.names.canonical(call.func) or ""
     if name == "tf.device" and call.args and _may_be_function(call.args[0]):
         # A rewrite leaves `import tensorflow`, which parts of TensorFlow need.
-        if not place.targets_tf1 or "tensorflow" in module.names.bound:
+        if not in_program.targets_tf1 or "tensorflow" in module.names.bound:
             way = "`tf.compat.v1.device(...)`"
             yield finding_at(module, call, "DEVICE_FUNCTION", name, way)
     elif name in _CALLS:
@@ -49,7 +47,7 @@ def of_call(
         yield finding_at(module, call, code, name, way)
     yield from _of_arguments(module, call, name)
     if makes_untyped_array(call, name) and module.rows.may_differ(
-        call.args[0], place.rows
+        call.args[0], in_program.rows
     ):
         yield finding_at(module, call, "UNEQUAL_ROWS", name, _ROWS_WAY)
     if target.needs_summary_place and name.endswith(".SummarySaverHook"):
@@ -59,7 +57,7 @@ def of_call(
 def makes_untyped_array(call: ast.Call, function: str) -> bool:
     """Return whether a call makes an array of its one argument, and names no type."""
     has_type = bool(keywords(call).keys() & {"dtype", ""})
-    return function in _MAKING and len(call.args) == 1 and not has_type
+    return function in OF_ARRAYS and len(call.args) == 1 and not has_type
 
 
 def _of_arguments(module: Module, call: ast.Call, name: str) -> Iterator[Finding]:
@@ -132,9 +130,8 @@ def readers_on_gpu(module: Module, block: ast.With) -> Iterator[Finding]:
         call = item.context_expr
         if not isinstance(call, ast.Call) or not call.args:
             continue
-        if not (module.names.canonical(call.func) or "").endswith(".device"):
-            continue
-        if "gpu:" not in ast.unparse(call.args[0]).lower():
+        is_device = (module.names.canonical(call.func) or "").endswith(".device")
+        if not is_device or "gpu:" not in ast.unparse(call.args[0]).lower():
             continue
         for node in ast.walk(block):
             name = (

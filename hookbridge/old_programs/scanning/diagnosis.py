@@ -81,7 +81,7 @@ def diagnose(
     findings = [
         finding
         for module in programs.modules
-        for finding in findings_of(module, programs.place(module), names)
+        for finding in findings_of(module, programs.in_program(module), names)
     ]
     findings += _old_libraries(programs)
     findings += _not_in_libraries(programs)
@@ -113,7 +113,7 @@ def _command(programs: Programs, module: str) -> tuple[str, str]:
     command = "hookbridge run"
     if module:
         return f"{command} -m {module}", ""
-    mains = [m for m in programs.given if programs.place(m).is_run]
+    mains = [m for m in programs.given if programs.in_program(m).is_run]
     named = started.by_name(mains[0], programs) if len(mains) == 1 else None
     return (f"{command} -m {named.name}", named.folder) if named else (command, "")
 
@@ -121,7 +121,7 @@ def _command(programs: Programs, module: str) -> tuple[str, str]:
 def _missing(programs: Programs) -> Iterator[str]:
     """Say what the programs need beside TensorFlow, and how to get it."""
     for module in programs.modules:
-        in_program = programs.place(module)
+        in_program = programs.in_program(module)
         if in_program.is_main:
             meaning = in_program.of_main
             for why, modules in packages.missing(meaning, meaning.keras2):
@@ -140,8 +140,7 @@ def _absent(programs: Programs) -> Iterator[str]:
             yield from (p for p in packages if is_absent(p, module, programs))
         yield from missing_modules(module, programs)
         unused = {import_.full for import_ in unused_absent_imports(module, programs)}
-        unguarded = (node for node in module.nodes if id(node) not in module.guarded)
-        for node in unguarded:
+        for node in module.unguarded:
             for name in _named(node):
                 if name not in unused and is_absent(name, module, programs):
                     yield name.partition(".")[0]

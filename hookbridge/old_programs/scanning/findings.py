@@ -98,7 +98,7 @@ def finding_at(
       first: the line, where there is no node.
     """
     at: int = getattr(node, "lineno", first)
-    cell, line = module.place(at)
+    cell, line = module.cell_and_line(at)
     return Finding(
         file=module.file,
         line=line,

@@ -8,6 +8,7 @@ from typing import TypeGuard
 
 from hookbridge.old_programs.reading import starred
 from hookbridge.old_programs.reading.modules import Module
+from hookbridge.tf1_names.old_values import ITERATORS, VIEWS
 from hookbridge.tf1_names.syntax import (
     called_function,
     called_method,
@@ -40,9 +41,6 @@ _METHODS = {
     "viewkeys": 0,
     "viewvalues": 0,
 }
-# What gave a list: functions, and the methods of dictionaries.
-_FUNCTIONS = frozenset({"filter", "map", "zip"})
-_VIEWS = frozenset({"items", "keys", "values"})
 # What may use a list.
 _USES = frozenset({ast.Attribute, ast.Call, ast.Subscript})
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -94,9 +92,9 @@ def _gone(module: Module) -> Iterator[tuple[ast.expr, str]]:
 
 def _lists(module: Module) -> Iterator[tuple[ast.expr, str]]:
     """Use of a list, where Python 3 has an iterator or a view."""
-    functions = _FUNCTIONS & module.names.free
+    functions = ITERATORS & module.names.free
     # What a `DataFrame` calls its keys can be indexed.
-    views = frozenset() if "pandas" in module.names.bound.values() else _VIEWS
+    views = frozenset() if "pandas" in module.names.bound.values() else VIEWS
     has_held = False
     for node in module.nodes:
         if type(node) is ast.Assign:
@@ -162,9 +160,7 @@ def _used_as_list(node: ast.AST) -> ast.expr | None:
 
 def _is_length(node: ast.AST) -> TypeGuard[ast.Call]:
     """Return whether an expression is `len(...)`, which a view has too."""
-    if not isinstance(node, ast.Call):
-        return False
-    return len(node.args) == 1 and called_function(node) == "len"
+    return called_function(node) == "len" and len(getattr(node, "args", ())) == 1
 
 
 def _function(node: ast.expr | None, functions: frozenset[str]) -> str:

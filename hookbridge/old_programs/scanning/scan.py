@@ -12,9 +12,9 @@ from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.reading.keras_signs import new_keys
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.named_uses import uses
-from hookbridge.old_programs.reading.programs import Place, read_programs
+from hookbridge.old_programs.reading.programs import InProgram, read_programs
 from hookbridge.old_programs.reading.python2 import FROM_PYTHON_2
-from hookbridge.old_programs.scanning import calls, guests
+from hookbridge.old_programs.scanning import calls, guests, private_keras
 from hookbridge.old_programs.scanning.findings import (
     CODES,
     Finding,
@@ -25,6 +25,7 @@ from hookbridge.old_programs.scanning.findings import (
 from hookbridge.old_programs.scanning.python2_uses import python2_uses
 from hookbridge.old_programs.scanning.version_checks import of_versions
 from hookbridge.tf1_names.outcome import Resolution
+from hookbridge.tf1_names.private_names import HIDDEN_PACKAGES
 from hookbridge.tf1_names.removed_in_libraries import (
     removed_methods,
     removed_names,
@@ -33,6 +34,8 @@ from hookbridge.tf1_names.target import NEWEST, Target
 
 _KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
 _V1_IMPORT = "`import tensorflow.compat.v1 as tf`"
+# Parts of TensorFlow that mean the same in each file.
+_PARTS = ("tensorflow.compat", *HIDDEN_PACKAGES)
 _PIN_WAY = "a comment"
 UNUSED_WAY = "the program without this import"
 _CALLBACK_WAY = "an argument of the callback's constructor"
@@ -61,22 +64,25 @@ def scan(paths: Iterable[str | os.PathLike[str]], *, target: str = NEWEST) -> Re
     programs, unread = read_programs(paths)
     findings: list[Finding] = []
     for module in programs.given:
-        findings += findings_of(module, programs.place(module), names_of_target)
+        findings += findings_of(module, programs.in_program(module), names_of_target)
         findings += guests.sites(module)
     findings += guests.classes(guests.Guests(programs.modules), programs.given)
     ordered = tuple(sorted(findings, key=sort_key))
     return Report(target, len(programs.given), ordered, tuple(unread))
 
 
-def findings_of(module: Module, place: Place, target: Target) -> list[Finding]:
+def findings_of(module: Module, in_program: InProgram, target: Target) -> list[Finding]:
     """Return what the target lacks of one module, by line.
 
     Args:
       module: the module.
-      place: what its program says of it.
+      in_program: what its program says of it.
       target: the TensorFlow that it has to run on.
     """
-    findings = [*_names(module, place, target), *_switches(module, place, target)]
+    findings = [
+        *_names(module, in_program, target),
+        *_switches(module, in_program, target),
+    ]
     pins = module.notebook.old_pins if module.notebook is not None else ()
     for line, text in pins:
         findings += [finding_at(module, None, "OLD_PIN", text, _PIN_WAY, first=line)]
@@ -84,51 +90,53 @@ def findings_of(module: Module, place: Place, target: Target) -> list[Finding]:
         if isinstance(node, ast.With):
             findings += calls.readers_on_gpu(module, node)
         elif isinstance(node, ast.Call):
-            findings += calls.of_call(module, place, node, target)
+            findings += calls.of_call(module, in_program, node, target)
         elif isinstance(node, ast.Compare):
             findings += calls.exact_tensors(module, node)
         elif isinstance(node, ast.Assert | ast.If):
-            findings += of_versions(module, place, node, target)
-    if place.targets_tf1 and place.meaning.keras is not None:
+            findings += of_versions(module, in_program, node, target)
+    if in_program.targets_tf1 and in_program.meaning.keras is not None:
         for name, line in new_keys(module.nodes):
             way = name.replace("accuracy", "acc")
             log = finding_at(module, None, "KERAS_LOG", name, f"`{way}`", first=line)
             findings.append(log)
-    findings += _old_callbacks(module, place)
+    findings += _old_callbacks(module, in_program)
     for use, name in python2_uses(module):
         findings.append(finding_at(module, use, "PYTHON_2", name, FROM_PYTHON_2))
     return sorted(findings, key=lambda f: (f.cell, f.line, f.column))
 
 
-def _old_callbacks(module: Module, place: Place) -> Iterator[Finding]:
+def _old_callbacks(module: Module, in_program: InProgram) -> Iterator[Finding]:
     """Find what its callbacks read that the program's Keras has set on them."""
-    if place.meaning.keras is None:
+    if in_program.meaning.keras is None:
         return
     for node, name in old_callbacks.reads(module.nodes):
         # `fit` of a program of TensorFlow 1 still fills `params`.
         is_data = name == f"self.{old_callbacks.DATA}"
-        if is_data is place.meaning.is_of_v1:
+        if is_data is in_program.meaning.is_of_v1:
             yield finding_at(module, node, "OLD_CALLBACK", name, _CALLBACK_WAY)
 
 
-def _names(module: Module, place: Place, target: Target) -> Iterator[Finding]:
+def _names(module: Module, in_program: InProgram, target: Target) -> Iterator[Finding]:
     """Every use of a TensorFlow name that the target lacks.
 
     What the program writes itself, and what it does without, is not reported.
     """
     for node, name in _first_flag_only(uses(module.nodes, module.names)):
-        if id(node) in module.guarded or _is_own_method(node, place):
+        if id(node) in module.guarded or _is_own_method(node, in_program):
             continue
-        outcome = place.outcome(name, target)
+        outcome = in_program.outcome(name, target)
         if outcome is None or _follows_its_import(node, outcome):
             continue
+        if private_keras.is_import_that_stays(node, name, module, target):
+            continue  # findings at the names that it is read for say so
         code, way = outcome.code, outcome.way_out
-        if name in place.unused and _is_manual(outcome):
+        if name in in_program.unused and _is_manual(outcome):
             code, way = "UNUSED_IMPORT", UNUSED_WAY
         if isinstance(node, ast.Attribute) and _may_be_of_others(module, node, name):
             code = "LOST_METHOD"
         yield finding_at(module, node, code, name, way)
-    yield from _old_file(module, place)
+    yield from _old_file(module, in_program)
 
 
 def _is_manual(outcome: Resolution) -> bool:
@@ -136,12 +144,14 @@ def _is_manual(outcome: Resolution) -> bool:
     return outcome.is_removed and CODES[outcome.code].verdict == "manual"
 
 
-def _is_own_method(node: ast.expr | ast.stmt, place: Place) -> bool:
+def _is_own_method(node: ast.expr | ast.stmt, in_program: InProgram) -> bool:
     """Return whether a class of the program has a removed method of this name."""
     method = getattr(node, "attr", "")
     if not removed_methods(method):
         return False
-    return any(method in own_module.own_members for own_module in place.own.values())
+    return any(
+        method in own_module.own_members for own_module in in_program.own.values()
+    )
 
 
 def _may_be_of_others(module: Module, node: ast.Attribute, name: str) -> bool:
@@ -172,26 +182,31 @@ def _first_flag_only(
             yield node, f"{before}.FLAGS"
 
 
-def _old_file(module: Module, place: Place) -> Iterator[Finding]:
+def _old_file(module: Module, in_program: InProgram) -> Iterator[Finding]:
     """Yield the import of TensorFlow in a file that is TF1 by its program alone."""
     shows_it_itself = module.evidence.old or module.evidence.leftover
-    if not place.targets_tf1 or shows_it_itself or not place.meaning.old:
+    if not in_program.targets_tf1 or shows_it_itself or not in_program.meaning.old:
         return
-    name = f"TensorFlow 1: {place.meaning.old}"
+    if module.names.module_scope in module.names.whole_scopes:
+        return  # the import stays: each name is one of `compat.v1`
+    name = f"TensorFlow 1: {in_program.meaning.old}"
     for node in module.nodes:
-        names = [getattr(i.node, "module", i.full) for i in imports(node)]
+        whole = (i for i in imports(node) if not i.full.startswith(_PARTS))
+        names = [getattr(i.node, "module", i.full) for i in whole]
         if "tensorflow" in (*names, loaded(node)):
             yield finding_at(module, node, "V1_FILE", name, _V1_IMPORT)
             return
 
 
-def _switches(module: Module, place: Place, target: Target) -> Iterator[Finding]:
+def _switches(
+    module: Module, in_program: InProgram, target: Target
+) -> Iterator[Finding]:
     """Yield what the program of a main file needs and does not switch on itself."""
-    meaning = place.of_main
-    if place.starts:
+    meaning = in_program.of_main
+    if in_program.starts:
         yield from _switch(module, "V1_BEHAVIOUR", meaning.lacks_switch, _V1_WAY)
-    is_first = place.starts or place.loads_first
-    is_first = is_first or (place.is_main and not place.is_run)
+    is_first = in_program.starts or in_program.loads_first
+    is_first = is_first or (in_program.is_main and not in_program.is_run)
     if is_first and meaning.keras_choice is None and not target.has_estimator:
         yield from _switch(module, "KERAS2", meaning.keras2, _KERAS2_WAY)
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.programs import Place
+from hookbridge.old_programs.reading.programs import InProgram
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 from hookbridge.tf1_names.syntax import last_name
 from hookbridge.tf1_names.target import Target
@@ -17,7 +17,7 @@ _EXITS = ("exit", "quit", "_exit", "abort")
 
 
 def of_versions(
-    module: Module, place: Place, node: ast.stmt, target: Target
+    module: Module, in_program: InProgram, node: ast.stmt, target: Target
 ) -> Iterator[Finding]:
     """Yield an `assert`, or an `if` whose branch ends the program, that fails today."""
     if isinstance(node, ast.Assert):
@@ -32,11 +32,10 @@ def of_versions(
     if id(node) in module.guarded or not conditions.asks(test):
         return
     today = f"{target.version}.0"
-    if conditions.outcome(test, today) is not (not is_passed):
+    is_refused = conditions.outcome(test, today) is (not is_passed)
+    if not is_refused or _is_tried(module, node):
         return
-    if _is_tried(module, node):
-        return
-    version = _UNDER_RUN if place.targets_tf1 else today
+    version = _UNDER_RUN if in_program.targets_tf1 else today
     is_run = conditions.outcome(test, version) is is_passed
     code = "VERSION_CHECK" if is_run else "VERSION_REFUSED"
     way = "the program without this check"

@@ -15,11 +15,9 @@ import optimizer_runs as runs
 import pytest
 import tensorflow as tf
 from fork_server import ForkServer
-from hook_fetching import hook_of
+from hook_fetching import rate_hook
 
 from hookbridge import errors
-
-train: Any = tf.compat.v1.train
 
 # Hidden variables, slots that appear late and a counter of updates; equal names; a
 # wrapper that tells no variables.
@@ -30,33 +28,23 @@ SAMPLE = [
 ]
 
 
-def rates(feed: float | None = None) -> Any:
-    """Fetches the rate in each step, and feeds it."""
-    name = "learning_rate:0"
-    arguments = train.SessionRunArgs(name, None if feed is None else {name: feed})
-    hook = hook_of(
-        before_run=lambda self, context: arguments,
-        after_run=lambda self, context, values: self.seen.append(float(values.results)),
-    )
-    hook.seen = []
-    return hook
-
-
 def check(keras: Any, case: str, folder: str) -> list[float]:
     """Reads, feeds, saves and restores in one process; returns the native weights."""
     expected = native(runs.model_of(keras, case))
     way = case.partition(":")[0]
     if ":v1." in case:
         with pytest.raises(errors.UnknownTensorError):
-            runs.fit(runs.model_of(keras, case), rates())  # no variable has it
+            runs.fit(runs.model_of(keras, case), rate_hook())  # no variable has it
     elif "MultiOptimizer" not in case:
-        hook = rates()
+        hook = rate_hook()
         model = runs.model_of(keras, case)
         assert_same(runs.fit(model, hook), expected, case)
         is_scheduled = way in ("scheduled", "accumulated")
         decay = 0.5 ** (np.arange(runs.STEPS) / 2) if is_scheduled else 1.0
         np.testing.assert_allclose(hook.seen, runs.RATE * decay, 1e-5, err_msg=case)
-        fed = runs.fit(runs.model_of(keras, case), rates(runs.OTHER_RATE), steps=2)
+        fed = runs.fit(
+            runs.model_of(keras, case), rate_hook(feed=runs.OTHER_RATE), steps=2
+        )
         other = runs.model_of(keras, case, runs.OTHER_RATE)
         assert_same(fed, native(other, 2), case)
     runs.save_first_part(keras, case, folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import hook_loops
@@ -11,6 +12,7 @@ import tensorflow as tf
 from hook_fetching import Fetch, hook_of, run_loop
 
 import hookbridge as hb
+from hookbridge import errors
 
 ONE_KERAS = True
 
@@ -108,6 +110,53 @@ def test_in_end_a_tensor_of_the_step_is_that_of_the_last_step(
     (report,) = hb.explain(loss, host="fit").guests
     (end,) = [e for e in report.events if e.event == "end"]
     assert "last step" in end.when
+
+
+@pytest.mark.parametrize("loop", ["fit", "evaluate", "predict"])
+def test_final_ops_go_by_names_that_nobody_else_fetches(keras: Any, loop: str) -> None:
+    names = {"layer": "hidden/Relu:0", "step": b"global_step:0"}
+    final = train.FinalOpsHook(names)
+    in_begin = hb.in_begin(lambda: train.FinalOpsHook("hidden/Relu:0"))
+    unknown = train.FinalOpsHook("nosuch:0")
+    last = Fetch("hidden/Relu:0")
+    model = hook_loops.keras_model(keras)
+    run_loop(model, final, in_begin, loop=loop, data=DATA)
+    values = final.final_ops_values
+    assert values["layer"].shape == (hook_loops.BATCH, 8)
+    assert values["step"] == (hook_loops.BATCHES if loop == "fit" else 0)
+    np.testing.assert_array_equal(in_begin.final_ops_values, values["layer"])
+    with pytest.raises(errors.UnknownTensorError, match="nosuch"):
+        run_loop(model, last, unknown, loop=loop, data=DATA)
+    assert len(last.seen) == hook_loops.BATCHES  # in `end`, as in a session
+
+
+def test_what_no_step_has_returned_is_refused_with_the_way_out(keras: Any) -> None:
+    name = "hidden/Relu:0"
+    late = hook_of(end=lambda self, session: session.run(name))
+    with pytest.raises(errors.LiveSessionError, match=r"in `begin`, `.*hidden/Relu:0"):
+        run_loop(hook_loops.keras_model(keras), late, data=DATA)
+
+
+def test_a_stop_before_the_first_step(tmp_path: Path, keras: Any) -> None:
+    """As in a session: no step, and the checkpoint of step 0 alone."""
+    found = []
+    for loop in ("session", "fit"):
+        steps: list[int] = []
+        done = hook_of(
+            after_create_session=lambda self, session, coord: coord.request_stop(),
+            after_run=lambda self, context, values, steps=steps: steps.append(1),
+        )
+        saver = train.CheckpointSaverHook(str(tmp_path / loop), save_steps=100)
+        if loop == "session":
+            hook_loops.in_session([done, saver])
+        else:
+            model, _ = hook_loops.in_fit(keras, [done, saver])
+            np.testing.assert_array_equal(
+                model.get_weights()[0], hook_loops.WEIGHTS["hidden/kernel"]
+            )
+        saved = tf.train.latest_checkpoint(tmp_path / loop)
+        found.append((steps, tf.train.load_variable(saved, "global_step")))
+    assert found == [([], 0), ([], 0)]
 
 
 def rates_read() -> Any:

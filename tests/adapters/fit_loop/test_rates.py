@@ -7,27 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from hook_fetching import hook_of, run_loop, sequential, with_step
+from hook_fetching import hook_of, rate_hook, run_loop, sequential, with_step
 
 from hookbridge import errors
 from hookbridge.adapters.keras_model.optimizers import name_of
 
 v1: Any = tf.compat.v1
 train: Any = v1.train
-
-
-def rate_hook(name: str, feed: float | None) -> Any:
-    """Fetches the rate of this name in each step, and feeds it."""
-
-    def before_run(self: Any, context: Any) -> Any:
-        return train.SessionRunArgs(name, None if feed is None else {name: feed})
-
-    hook = hook_of(
-        before_run=before_run,
-        after_run=lambda self, context, values: self.seen.append(values.results),
-    )
-    hook.seen = []
-    return hook
 
 
 def own_optimizer(keras: Any, *, run_eagerly: bool = False) -> Any:

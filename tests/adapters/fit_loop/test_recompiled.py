@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from hook_fetching import hook_of
+from hook_fetching import hook_of, rate_hook
 
 import hookbridge as hb
 
 v1: Any = tf.compat.v1
 train: Any = v1.train
 X = np.ones([16, 2], "float32")
-RATE = "learning_rate:0"
 
 
 def model_of(keras: Any, optimizer: Any, **options: Any) -> Any:
@@ -55,16 +54,6 @@ def fit(model: Any, *guests: Any, epochs: int = 2) -> list[Any]:
     return [np.asarray(weight) for weight in model.get_weights()]
 
 
-def rates(feed: float | None = None) -> Any:
-    arguments = train.SessionRunArgs(RATE, None if feed is None else {RATE: feed})
-    hook = hook_of(
-        before_run=lambda self, context: arguments,
-        after_run=lambda self, context, values: self.seen.append(float(values.results)),
-    )
-    hook.seen = []
-    return hook
-
-
 def recompiled(optimizer: Callable[[], Any]) -> Callable[[Any], None]:
     def change(model: Any) -> None:
         model.compile(optimizer(), "mse")
@@ -95,13 +84,13 @@ def test_rates_are_those_in_force(keras: Any, before: str, after: str) -> None:
     (first, seen_first), (second, seen_second) = KINDS[before], KINDS[after]
     change = recompiled(lambda: second(keras))
     expected = fit(model_of(keras, first(keras)), change_of(keras, change))
-    hook = rates()
+    hook = rate_hook()
     weights = fit(model_of(keras, first(keras)), change_of(keras, change), hook)
     np.testing.assert_allclose(hook.seen, [*seen_first, *seen_second], 1e-6)
     for seen, wanted in zip(weights, expected, strict=True):
         np.testing.assert_allclose(seen, wanted, 1e-6)
     model = model_of(keras, first(keras))
-    for weight in fit(model, change_of(keras, change), rates(0.0)):
+    for weight in fit(model, change_of(keras, change), rate_hook(feed=0.0)):
         np.testing.assert_array_equal(weight, np.ones_like(weight))
 
 
@@ -162,7 +151,7 @@ def test_an_optimizer_that_is_set_trains_once_the_step_is_made_anew(keras: Any) 
         ]
         expected = fit(new[0], change_of(keras, change))
         # Fetched in the second epoch for the first time, so traced after the change.
-        hook, late = rates(), hook_of(before_run=_from_third_step())
+        hook, late = rate_hook(), hook_of(before_run=_from_third_step())
         weights = fit(new[1], change_of(keras, change), hook, late)
         np.testing.assert_allclose(hook.seen, [0.1, 0.1, later, later], 1e-6)
         for seen, wanted in zip(weights, expected, strict=True):
@@ -182,7 +171,7 @@ def _from_third_step() -> Any:
 def test_steps_are_counted_on(keras: Any) -> None:
     model = model_of(keras, keras.optimizers.SGD(0.1))
     change = recompiled(lambda: keras.optimizers.Adam(0.1))
-    fit(model, change_of(keras, change), rates())
-    hook = rates()
+    fit(model, change_of(keras, change), rate_hook())
+    hook = rate_hook()
     fit(model, hook, train.StopAtStepHook(last_step=7), epochs=3)
     assert hook.seen == [pytest.approx(0.1)] * 3

@@ -46,6 +46,17 @@ def hook_of(name: str = "Functions", **events: Any) -> Any:
     return type(name, (train.SessionRunHook,), events)()
 
 
+def rate_hook(name: str = "learning_rate:0", feed: float | None = None) -> Any:
+    """Fetches the rate of this name in each step, and feeds it."""
+    arguments = train.SessionRunArgs(name, None if feed is None else {name: feed})
+    hook = hook_of(
+        before_run=lambda self, context: arguments,
+        after_run=lambda self, context, values: self.seen.append(float(values.results)),
+    )
+    hook.seen = []
+    return hook
+
+
 def run_loop(
     model: Any, *guests: Any, loop: str = "fit", data: Any = None, **options: Any
 ) -> Any:

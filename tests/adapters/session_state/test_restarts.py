@@ -21,6 +21,10 @@ import hookbridge as hb
 ONE_KERAS = True
 
 v1: Any = tf.compat.v1
+RATES: dict[str, Callable[[], Any]] = {
+    "fed": lambda: 0.1,
+    "variable": lambda: v1.get_variable("rate", initializer=0.1, trainable=False),
+}
 
 
 class Net:
@@ -166,16 +170,12 @@ def test_an_epoch_without_data_sets_the_learning_rate_once(
     def read(self: Any, *_: Any) -> None:
         seen.append(float(np.asarray(self.model.optimizer.learning_rate)))
 
-    def rate() -> Any:
-        variable = functools.partial(v1.get_variable, "rate", trainable=False)
-        return 0.1 if kind == "fed" else variable(initializer=0.1)
-
     for _ in range(3):
         schedule = keras.callbacks.LearningRateScheduler(
             lambda epoch, now: now * 0.5 if epoch else now
         )
         reads = noting(keras, read, ("on_train_batch_end", "on_train_end"))
-        run([schedule, reads], tmp_path, per_epoch=2, data=2, rate=rate)
+        run([schedule, reads], tmp_path, per_epoch=2, data=2, rate=RATES[kind])
     # Two steps in each run, and its end, at which the next epoch has begun.
     runs = [[0.1, 0.1, 0.05], [0.05, 0.05, 0.025], [0.025, 0.025, 0.0125]]
     assert seen == pytest.approx(np.concatenate(runs).tolist())
@@ -258,6 +258,44 @@ def test_recovery_in_mid_epoch_takes_back_the_means(keras: Any, tmp_path: Path) 
         histories.append(history.history)
     assert histories[0]["loss"] == histories[1]["loss"] == [2.5, 8.5]
     assert histories[0]["mean"] == histories[1]["mean"] == [2.5, 8.5]
+
+
+@pytest.mark.parametrize("kind", ["fed", "variable"])
+@pytest.mark.parametrize(("per_epoch", "save_every", "lost_at"), [(2, 2, 3), (4, 3, 6)])
+def test_a_recovery_takes_back_the_rate_of_steps_that_come_again(
+    keras: Any, per_epoch: int, save_every: int, lost_at: int, kind: str, tmp_path: Path
+) -> None:
+    """The session is lost after an epoch has begun, and the checkpoint is older."""
+
+    def rates(folder: Path, *hooks: Any) -> dict[int, float]:
+        """The learning rate of each step, as its last run had it."""
+        seen: dict[int, float] = {}
+
+        def halve(self: Any, epoch: int, logs: Any) -> None:
+            if epoch:
+                optimizer = self.model.optimizer
+                optimizer.learning_rate = optimizer.learning_rate * 0.5
+
+        def note(self: Any, batch: int, logs: Any) -> None:
+            optimizer = self.model.optimizer
+            seen[int(optimizer.iterations)] = float(optimizer.learning_rate)
+
+        guest = callback_of(keras, on_epoch_begin=halve, on_train_batch_end=note)
+        run(
+            [guest],
+            folder,
+            per_epoch=per_epoch,
+            epochs=3,
+            save_every=save_every,
+            rate=RATES[kind],
+            hooks=hooks,
+        )
+        return seen
+
+    undisturbed = rates(tmp_path / "undisturbed")
+    of_epochs = np.repeat([0.1, 0.05, 0.025], per_epoch)
+    assert [*undisturbed.values()] == pytest.approx(of_epochs.tolist())
+    assert rates(tmp_path / "recovered", abort(lost_at)) == undisturbed
 
 
 def test_recovery_leaves_the_state_of_the_checkpoint(

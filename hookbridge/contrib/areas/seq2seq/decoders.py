@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -153,10 +154,8 @@ def dynamic_decode(
             swap_memory=swap_memory,
         )
         outputs = tf.nest.map_structure(lambda array: array.stack(), arrays)
-        try:
+        with contextlib.suppress(NotImplementedError):
             outputs, state = decoder.finalize(outputs, state, lengths)
-        except NotImplementedError:
-            pass
         if not output_time_major:
             outputs = tf.nest.map_structure(transpose_batch_time, outputs)
     return outputs, state, lengths

@@ -7,9 +7,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from hookbridge.contrib.areas.cells import of_keras2
-
-RNNCell: Any = of_keras2("RNNCell")
+from hookbridge.contrib.areas.cells import RNNCell
 
 
 class AttentionWrapperState(NamedTuple):

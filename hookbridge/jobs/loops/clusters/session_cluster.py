@@ -125,8 +125,7 @@ class SessionCluster:
           errors.InvalidArgumentError: such a cluster or task cannot exist; the
             message names the flag.
         """
-        config = config_of(ps_hosts, worker_hosts, job_name, task_index)
-        return cls(config, **options)
+        return cls(config_of(ps_hosts, worker_hosts, job_name, task_index), **options)
 
     @property
     def is_server(self) -> bool:

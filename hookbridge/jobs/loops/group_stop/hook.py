@@ -58,10 +58,9 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         """Join the job and, on a worker, wait for the chief."""
         if self._joins and self._config.task_type != "evaluator":
             self.group.connect(own_target(self._config))
-            try:
+            # If the job has stopped, `after_create_session` will stop the session.
+            with contextlib.suppress(GroupStopped):
                 self.group.wait_until_ready()
-            except GroupStopped:
-                pass  # `after_create_session` will stop the session
         self._tokens = token_ops(v1.get_default_graph())
 
     def after_create_session(self, session: Session, coord: Coordinator) -> None:

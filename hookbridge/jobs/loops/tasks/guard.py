@@ -1,8 +1,9 @@
 """Ends the tasks of a local cluster if their launcher was killed before it did so.
 
-The launcher starts this file as a process of its own and writes to its input: `PID` for
-a process group that it has started, `-PID` for a group that is empty. At its own end it
-kills this process: an input that ends means that the launcher was killed.
+The launcher starts this file as a process of its own. Into its input each task writes
+`PID`, the number of its process group, before its program runs, and the launcher writes
+`-PID` for a group that is empty. At its own end the launcher kills this process: an
+input that ends means that the launcher was killed.
 
 On Linux the system itself sends SIGTERM to a task whose launcher has died, also if the
 guard is killed too. The guard ends what the tasks have started, and who does not end.
@@ -15,32 +16,39 @@ import ctypes
 import glob
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 
 POLL_SECS = 0.05
 _SIGNAL_OF_PARENTS_DEATH = 1  # PR_SET_PDEATHSIG
+# Python ignores SIGPIPE, but no longer in a process that is about to run a program.
+_WITHOUT_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)
 # Found before a fork, after which nothing may be loaded.
 _PRCTL = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
 SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 
 
 class Guard:
-    """The launcher's end of the pipe."""
+    """The launcher's end of the connection."""
 
     def __init__(self, grace_secs: float) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", __file__, str(grace_secs)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # it survives signals to the launcher's group
-        )
+        # Not a pipe: who writes into one that nobody reads gets SIGPIPE, which ends a
+        # task before its program runs.
+        self._socket, end = socket.socketpair()
+        with end:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", __file__, str(grace_secs)],
+                stdin=end.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,  # it survives signals to the launcher's group
+            )
 
-    def watch(self, group: int) -> None:
-        """End this process group if the launcher is killed."""
-        self._write(str(group))
+    def watch_this_process(self) -> None:
+        """End the process group of this new task if the launcher is killed."""
+        self._write(str(os.getpid()))
 
     def forget(self, group: int) -> None:
         """Stop watching an empty group, whose number the system may use again."""
@@ -49,14 +57,12 @@ class Guard:
     def close(self) -> None:
         """End the guard: the launcher has ended all tasks itself."""
         self._process.kill()
-        with contextlib.suppress(OSError):
-            self._process.communicate()
+        self._process.wait()
+        self._socket.close()
 
     def _write(self, word: str) -> None:
-        assert self._process.stdin is not None
         with contextlib.suppress(OSError):  # somebody has killed the guard
-            self._process.stdin.write(f"{word}\n".encode())
-            self._process.stdin.flush()
+            self._socket.send(f"{word}\n".encode(), _WITHOUT_SIGNAL)
 
 
 def end_with_launcher(launcher: int) -> None:

@@ -104,7 +104,11 @@ class LocalCluster:
         return [ClusterConfig(cluster, job, index) for job, index in tasks]
 
     def _start(
-        self, config: ClusterConfig, command: Sequence[str], outputs: Outputs
+        self,
+        config: ClusterConfig,
+        command: Sequence[str],
+        outputs: Outputs,
+        guard: Guard,
     ) -> LocalTask:
         """Start a task, which gets its place as flags or as `TF_CONFIG`."""
         environment = dict(outputs.environment)
@@ -114,7 +118,7 @@ class LocalCluster:
             command = [*command, *flags_of(config)]
         else:
             environment["TF_CONFIG"] = config.to_json()
-        task = LocalTask(config.task_type, command, environment)
+        task = LocalTask(config.task_type, command, environment, guard)
         name = f"{config.task_type} {config.task_index}"
         outputs.follow(name, (task.process.stdout, task.process.stderr))
         return task
@@ -160,8 +164,7 @@ class LocalCluster:
                 # A task is in the list at once, so that a failure here ends it too.
                 for config in self.configs(ports):
                     if not received:
-                        tasks.append(self._start(config, words, outputs))
-                        guard.watch(tasks[-1].process.pid)
+                        tasks.append(self._start(config, words, outputs, guard))
                         _pass_on_to_last(tasks, received)
                 return _wait(tasks, outputs, received, guard)
             finally:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
 
-from hookbridge.jobs.loops.tasks import guard
+from hookbridge.jobs.loops.tasks.guard import Guard, end_with_launcher, send
 
 # Set in tasks whose programs are to end together; `hookbridge run` reads it.
 GROUP_STOP = "HOOKBRIDGE_GROUP_STOP"
@@ -21,8 +20,18 @@ class LocalTask:
     """
 
     def __init__(
-        self, job: str, command: Sequence[str], environment: Mapping[str, str]
+        self,
+        job: str,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        guard: Guard,
     ) -> None:
+        launcher = os.getpid()
+
+        def tie_to_launcher() -> None:
+            guard.watch_this_process()
+            end_with_launcher(launcher)
+
         self.serves: bool = job == "ps"
         self.is_empty: bool = False
         set_by_launcher = ("TF_CONFIG", GROUP_STOP)
@@ -34,13 +43,13 @@ class LocalTask:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            preexec_fn=functools.partial(guard.end_with_launcher, os.getpid()),
+            preexec_fn=tie_to_launcher,
         )
 
     def send(self, number: int) -> None:
         """Send a signal to the task and all that it started."""
         if not self.is_empty:
-            guard.send(self.process.pid, number)
+            send(self.process.pid, number)
 
     @property
     def exit_code(self) -> int | None:
@@ -52,5 +61,5 @@ class LocalTask:
         """Return whether the task and its process group have ended; True only once."""
         if self.is_empty or self.exit_code is None:
             return False
-        self.is_empty = not guard.send(self.process.pid, 0)
+        self.is_empty = not send(self.process.pid, 0)
         return self.is_empty

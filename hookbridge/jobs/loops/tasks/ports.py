@@ -103,8 +103,7 @@ class Liveness:
     def __init__(self, config: ClusterConfig, tasks: Iterable[Task]) -> None:
         self._config = config
         # The time since which each task is missed; None while it is alive.
-        now = time.monotonic()
-        self._missed: dict[Task, float | None] = dict.fromkeys(tasks, now)
+        self._missed: dict[Task, float | None] = dict.fromkeys(tasks, time.monotonic())
         self._arrived: set[Task] = set()
 
     @property

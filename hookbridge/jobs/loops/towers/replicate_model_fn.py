@@ -13,7 +13,7 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.ground.arguments import shown, without_arguments
+from hookbridge.ground.arguments import shown, with_arguments
 from hookbridge.jobs.loops.towers.averaged_updates import (
     Update,
     apply_averaged,
@@ -178,7 +178,7 @@ def TowerOptimizer(optimizer: object) -> Any:
     """
     logging.warning("hookbridge: TowerOptimizer returns the optimizer as it is.")
     is_function = callable(optimizer) and not hasattr(optimizer, "apply_gradients")
-    result = without_arguments("optimizer", optimizer)() if is_function else optimizer
+    result = with_arguments("optimizer", optimizer)() if is_function else optimizer
     if not hasattr(result, "apply_gradients"):
         raise errors.InvalidArgumentError(
             f"Received optimizer={shown(optimizer)}; expected an optimizer, such as "

@@ -10,10 +10,10 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.ground import compat
+from hookbridge.ground.collected import VARIABLES
 from hookbridge.ground.patching import patched
 from hookbridge.ground.protocols import Graph, Variable
 
-VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 UPDATES = ("Assign", "Scatter", "ResourceScatter")
 
 
@@ -57,12 +57,11 @@ class SharedVariables:
             (locals_of_tower if is_own else self._recorded).append(variable)
             return variable
 
-        with tf.variable_creator_scope(make):
-            if index:
-                with self._first_updates(graph, operations):
-                    yield locals_of_tower
-            else:
-                yield locals_of_tower
+        updates: Any = contextlib.nullcontext()
+        if index:
+            updates = self._first_updates(graph, operations)
+        with tf.variable_creator_scope(make), updates:
+            yield locals_of_tower
         if index == 0:
             self._unnamed = [v for v in self._recorded if not _is_named(v)]
             made = graph.get_operations()[len(operations) :]

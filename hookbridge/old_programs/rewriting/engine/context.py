@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hookbridge.old_programs.reading.bound_names import Scope
 from hookbridge.old_programs.reading.comments import has_mark
 from hookbridge.old_programs.reading.import_statements import (
     STATEMENTS,
@@ -14,7 +15,7 @@ from hookbridge.old_programs.reading.import_statements import (
     canonical,
 )
 from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.programs import Place
+from hookbridge.old_programs.reading.programs import InProgram
 from hookbridge.old_programs.rewriting.engine.dotted_text import renamed
 from hookbridge.old_programs.rewriting.engine.import_text import ImportText, statements
 from hookbridge.old_programs.rewriting.engine.needed_imports import NeededImports
@@ -23,7 +24,7 @@ from hookbridge.old_programs.rewriting.engine.text_changes import TextChanges
 from hookbridge.old_programs.scanning.findings import Finding
 from hookbridge.old_programs.scanning.guests import Guests
 from hookbridge.tf1_names.outcome import Resolution
-from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.syntax import root_of
 from hookbridge.tf1_names.target import Target
 
 _LOAD = ast.Load()
@@ -34,7 +35,7 @@ class Context:
 
     Attributes:
       module: the code as the scan reads it.
-      place: where it stands in its program.
+      in_program: where it stands in its program.
       target: the names of the target TensorFlow.
       findings: what the scan found in it.
       codes: reason codes that the rules of this rewrite settle.
@@ -43,7 +44,8 @@ class Context:
       imports: what it imports, and what it has to import.
       guests: the guest classes of this file and of others.
       is_v1: whether `tensorflow` will be that of v1 in this module.
-      kept: names that keep their meaning, so that no rule renames their uses.
+      kept: names that keep their meaning, with the scopes that bind them: no rule
+        renames their uses.
       edits: what was done, in the order of the walk.
       changes: the parts of the text that get another text.
     """
@@ -51,14 +53,14 @@ class Context:
     def __init__(
         self,
         module: Module,
-        place: Place,
+        in_program: InProgram,
         target: Target,
         guests: Mapping[str, str],
         findings: Sequence[Finding],
         codes: frozenset[str],
     ) -> None:
         self.module: Module = module
-        self.place: Place = place
+        self.in_program: InProgram = in_program
         self.target: Target = target
         self.findings: Sequence[Finding] = findings
         self.codes: frozenset[str] = codes
@@ -66,10 +68,10 @@ class Context:
         self.parents: dict[ast.AST, ast.AST] = {
             child: node for node in module.nodes for child in ast.iter_child_nodes(node)
         }
-        self.imports: NeededImports = NeededImports(module, place.own, target)
+        self.imports: NeededImports = NeededImports(module, in_program.own, target)
         self.guests: Guests = Guests([module], guests)
         self.is_v1 = False
-        self.kept: set[str] = set()
+        self.kept: set[tuple[Scope | None, str]] = set()
         self.edits: list[Edit] = []
         self.changes = TextChanges(module)
         # Whether a rule could not change a place, which may be another rule's.
@@ -78,14 +80,20 @@ class Context:
     def keep_aliases(self) -> None:
         """Note aliases of names that change: only the alias changes, not its uses."""
         names = self.module.names
-        for name in names.aliases:
-            outcome = resolve(self.meant(canonical(names.bound[name])), self.target)
+        aliases = [(names.module_scope, n, names.bound[n]) for n in names.aliases]
+        for scope, name, value in [*aliases, *names.inner_aliases()]:
+            outcome = self.resolve(self.meant(canonical(value)))
             if (
                 outcome is not None
                 and outcome.replacement
                 and outcome.code in self.codes
             ):
-                self.kept.add(name)
+                self.kept.add((scope, name))
+
+    def keep(self, imported: Import) -> None:
+        """Note that the name of an import keeps its meaning."""
+        scope = self.module.names.import_scope(imported.node)
+        self.kept.add((scope, imported.bound))
 
     def meant(self, name: str) -> str:
         """Return a canonical name, as one of v1 where the module will mean that."""
@@ -95,12 +103,16 @@ class Context:
 
     def name(self, node: ast.AST) -> str | None:
         """Return the canonical dotted name that a node will mean, or None."""
-        name = self.module.names.canonical(node)
-        return None if name is None else self.meant(name)
+        names = self.module.names
+        name = names.canonical(node)
+        if name is None:
+            return None
+        is_whole = isinstance(node, ast.expr) and names.is_whole(root_of(node))
+        return name if is_whole else self.meant(name)
 
     def resolve(self, name: str) -> Resolution | None:
         """Return what becomes of a canonical name in this file; None if it stays."""
-        return self.place.outcome(name, self.target)
+        return self.in_program.outcome(name, self.target)
 
     def may_go(self, one: Import) -> bool:
         """Return whether nothing needs, or asks to keep, the name of an import.
@@ -108,7 +120,7 @@ class Context:
         A linter may be told that the import is as it has to be, and other files may
         have the name from this one.
         """
-        is_shared = one.bound in self.place.shared or one.bound in self.module.said
+        is_shared = one.bound in self.in_program.shared or one.bound in self.module.said
         return not (is_shared or self.has_mark(one.node))
 
     def has_mark(self, node: ast.stmt) -> bool:
@@ -132,21 +144,34 @@ class Context:
     ) -> Resolution | None:
         """Return what becomes of an outermost dotted name, if a rename is enough."""
         root = root_of(node)
-        is_kept = isinstance(root, ast.Name) and root.id in self.kept
-        if (
-            is_kept
-            or self.is_part(node)
-            or not isinstance(getattr(node, "ctx", _LOAD), ast.Load)
-        ):
+        is_read = isinstance(getattr(node, "ctx", _LOAD), ast.Load)
+        if self.is_part(node) or not is_read:
             return None
         name = self.name(node)
         outcome = None if name is None else self.resolve(name)
-        return outcome if outcome is not None and outcome.replacement else None
+        if name is None or outcome is None or not outcome.replacement:
+            return None
+        stays = self._is_kept(root) and self._is_below_new(root, name)
+        return None if stays else outcome
+
+    def _is_kept(self, root: ast.expr) -> bool:
+        if not (self.kept and isinstance(root, ast.Name)):
+            return False
+        return (self.module.names.binding_scope(root), root.id) in self.kept
+
+    def _is_below_new(self, root: ast.expr, name: str) -> bool:
+        """Return whether what replaces the kept root of a name may have the rest."""
+        whole = self.name(root)
+        new = None if whole is None else self.resolve(whole)
+        if whole is None or new is None or not new.replacement:
+            return True
+        become = self.resolve(new.replacement + name[len(whole) :])
+        return become is None or bool(become.replacement)
 
     def is_found(self, node: ast.expr, code: str) -> bool:
         """Return whether there is a finding with this code at the place of a node."""
         column = self.module.column(node.lineno, node.col_offset)
-        position = *self.module.place(node.lineno), column
+        position = *self.module.cell_and_line(node.lineno), column
         return any(
             f.code == code and (f.cell, f.line, f.column) == position
             for f in self.findings
@@ -298,10 +323,3 @@ class Context:
     def result(self) -> str:
         """Return the text with all changes."""
         return self.imports.add(self.changes.result())
-
-
-def root_of(node: ast.expr) -> ast.expr:
-    """Return the first part of a dotted name."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node

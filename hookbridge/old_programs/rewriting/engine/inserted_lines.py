@@ -146,7 +146,8 @@ class InsertedLines:
 
     def _imports_of(self, name: str) -> list[int]:
         """Return the numbers, from 1, of the statements that import a name."""
-        return [n for n, row in enumerate(self._imported, 1) if _binds(row, name)]
+        rows = enumerate(self._imported, 1)
+        return [n for n, row in rows if any(import_.bound == name for import_ in row)]
 
     def _behind_imports(self, binding: Sequence[int]) -> int:
         """Return the place behind the import of a name, if it follows imports alone."""
@@ -215,11 +216,6 @@ def _spaced(lines: Sequence[str], is_followed: bool) -> Iterator[str]:
 
 def _is_import(line: str) -> bool:
     return line.startswith(("import ", "from "))
-
-
-def _binds(imports: Iterable[Import], name: str) -> bool:
-    """Return whether imports bind a name."""
-    return any(import_.bound == name for import_ in imports)
 
 
 def _line(name: str, module: str) -> str:

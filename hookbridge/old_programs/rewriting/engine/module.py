@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hookbridge.old_programs.reading.imported_files import link
 from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.programs import Place
+from hookbridge.old_programs.reading.programs import InProgram
 from hookbridge.old_programs.rewriting.engine import results
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.results import Edit, Rewritten
@@ -22,7 +22,7 @@ MAX_WALKS = 4
 
 def rewrite_module(
     module: Module,
-    in_program: Place,
+    in_program: InProgram,
     target: Target,
     rules: Sequence[RewriteRule],
     adds_comments: bool,
@@ -61,18 +61,18 @@ def rewrite_module(
 
 
 def _scanned(
-    module: Module, place: Place, target: Target, rules: Sequence[RewriteRule]
+    module: Module, in_program: InProgram, target: Target, rules: Sequence[RewriteRule]
 ) -> list[Finding]:
     """Return what the target lacks of a module that rules have prepared."""
     for rule in rules:
         if rule.before_scan is not None:
-            rule.before_scan(module, place)
-    return findings_of(module, place, target)
+            rule.before_scan(module, in_program)
+    return findings_of(module, in_program, target)
 
 
-def _rewritten(place: Place, module: Module) -> Place:
-    """Return the place of a rewritten module, which may have its switches now."""
-    meaning, now = place.of_main, module.evidence
+def _rewritten(in_program: InProgram, module: Module) -> InProgram:
+    """Return what its program says of a rewritten module, which may have switches."""
+    meaning, now = in_program.of_main, module.evidence
     keras2 = now.keras2 or (now.keras if meaning.is_of_v1 else None)
     changed = replace(
         meaning,
@@ -80,7 +80,7 @@ def _rewritten(place: Place, module: Module) -> Place:
         switch=now.switch or meaning.switch,
         keras_choice=meaning.keras_choice or now.keras_choice,
     )
-    return replace(place, of_main=changed)
+    return replace(in_program, of_main=changed)
 
 
 def _walked(context: Context, rules: Sequence[RewriteRule]) -> str:

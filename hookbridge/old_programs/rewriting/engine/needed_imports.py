@@ -10,10 +10,15 @@ from collections.abc import Collection, Iterator
 from hookbridge.old_programs.reading.import_statements import canonical, imports
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.rewriting.engine.inserted_lines import InsertedLines
+from hookbridge.tf1_names import installed_names
+from hookbridge.tf1_names.private_names import HIDDEN_PACKAGES
 from hookbridge.tf1_names.target import Target
 
 # Root of a dotted name -> module, and the name it is usually imported as.
 _USUAL = {"tf": ("tensorflow", "tf"), "hookbridge": ("hookbridge", "hb")}
+
+# The beginnings of names in the packages that `tensorflow` hides.
+PRIVATE = tuple(f"{package}." for package in HIDDEN_PACKAGES)
 
 _LAST = sys.maxsize
 
@@ -59,6 +64,9 @@ class NeededImports:
 
     def expression(self, replacement: str, line: int = _LAST) -> str:
         """Return how to write a replacement (`tf.X`, `hookbridge.X`, ...) in a line."""
+        if replacement.startswith(PRIVATE):  # TensorFlow hides `python` and `core`
+            module = installed_names.module_of(replacement)
+            return self._name_of(module, line) + replacement[len(module) :]
         text = self._by_import(replacement, line) or self._by_v1(replacement, line)
         if text:
             return text
@@ -107,12 +115,20 @@ class NeededImports:
         module, name = _USUAL.get(root, (root, root))
         if root == "tf" and self.is_v1:
             module = "tensorflow.compat.v1"
+        return self._bound(module, name, line)
+
+    def _name_of(self, module: str, line: int) -> str:
+        """Return the name of a module in a package; import it if the file has none."""
+        return self._bound(module, module.rpartition(".")[2], line)
+
+    def _bound(self, module: str, name: str, line: int) -> str:
+        """Return the name of a module in a line; import it as `name` without one."""
         for bound, value in (*self._wanted.items(), *self._usable(line)):
             if value == module:
                 return bound
         fields = ("id", "arg", "name", "asname")
         taken = {getattr(node, field, "") for node in self._nodes for field in fields}
-        while name in taken:
+        while name in taken or name in self._wanted:
             name = f"{name}_"
         self._wanted[name] = module
         return name

@@ -9,7 +9,7 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.programs import Place
+from hookbridge.old_programs.reading.programs import InProgram
 from hookbridge.old_programs.rewriting.engine.context import Context
 
 # Writing the comments is chosen by name like a rule, but is not one for the tree.
@@ -46,7 +46,7 @@ class RewriteRule:
     apply: Callable[[Any, Context], object]
     codes: tuple[str, ...] = ()
     prepare: Callable[[Context], None] | None = None
-    before_scan: Callable[[Module, Place], None] | None = None
+    before_scan: Callable[[Module, InProgram], None] | None = None
 
 
 def chosen(

@@ -17,7 +17,9 @@ from hookbridge.old_programs.reading.import_statements import (
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.needed_imports import module_of
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
+from hookbridge.old_programs.scanning import private_keras
 from hookbridge.tf1_names import old_keras
+from hookbridge.tf1_names.installed_names import missing_private
 from hookbridge.tf1_names.old_keras import KERAS
 from hookbridge.tf1_names.outcome import Resolution
 from hookbridge.tf1_names.removed_in_libraries import removed_part
@@ -63,12 +65,14 @@ def new_import(imported: Import, context: Context) -> NewImport | None:
     if imported.bound == "*":
         return None
     written = canonical(imported.full)
-    if imported.full in context.place.unused_removed:
+    if imported.full in context.in_program.unused_removed:
         return _NOTHING if context.may_go(imported) else None
     become = _resolution(written, context)
     if become is None or _may_fail(imported, become, context):
         return None
-    if written in context.place.unused and become.is_removed:
+    if private_keras.stays(imported, context.module, context.target):
+        return None
+    if written in context.in_program.unused and become.is_removed:
         return _NOTHING if context.may_go(imported) else None
     if isinstance(imported.node, ast.Import) and imported.alias.asname is None:
         return _plain(imported, become, context)
@@ -77,11 +81,13 @@ def new_import(imported: Import, context: Context) -> NewImport | None:
 
 def _bound(imported: Import, become: Resolution, context: Context) -> NewImport | None:
     """Return what replaces an import of which the file uses the name that it binds."""
-    if become.code == "KERAS_PRIVATE" and not _all_parts_have(imported.full, context):
-        return None
     is_carried = become.replacement.startswith(_CARRIED)
-    may_go = (become.is_removed or is_carried) and context.may_go(imported)
-    if may_go and _all_uses_are_renamed(imported.bound, context):
+    is_absent = become.code == "KERAS_COPY" and bool(
+        missing_private(canonical(imported.full), context.target).rest
+    )
+    is_dead = become.is_removed or is_carried or is_absent
+    may_go = is_dead and context.may_go(imported)
+    if may_go and _all_uses_are_renamed(imported, context):
         return _NOTHING
     return _line(imported, become.replacement, context) if become.replacement else None
 
@@ -89,6 +95,11 @@ def _bound(imported: Import, become: Resolution, context: Context) -> NewImport 
 def _plain(imported: Import, become: Resolution, context: Context) -> NewImport | None:
     """Return what replaces `import a.b`, whose uses are renamed."""
     if imported.bound == "tensorflow":  # `import tensorflow.contrib.slim` binds it
+        if not (become.is_removed or become.replacement):
+            return None  # the module is there
+        has_mark = context.has_mark(imported.node)
+        if _is_bound_above(imported, context) and not has_mark:
+            return _NOTHING
         return NewImport("import tensorflow")
     if imported.bound == KERAS and become.code in old_keras.CODES:
         whole = context.resolve(KERAS) or become
@@ -98,6 +109,16 @@ def _plain(imported: Import, become: Resolution, context: Context) -> NewImport 
     # Python removed a whole module.
     has_other = is_module and become.replacement
     return NewImport(f"import {become.replacement}") if has_other else None
+
+
+def _is_bound_above(imported: Import, context: Context) -> bool:
+    """Return whether an import before this one, in the same block, binds its name."""
+    block = context.parents[imported.node]
+    if not isinstance(block, ast.Module | ast.FunctionDef):
+        return False
+    line = imported.node.lineno
+    statements = (s for s in block.body if s.lineno < line)
+    return any(other.bound == imported.bound for other in all_imports(statements))
 
 
 def _may_fail(imported: Import, become: Resolution, context: Context) -> bool:
@@ -137,29 +158,18 @@ def _line(imported: Import, name: str, context: Context) -> NewImport:
     return NewImport(f"from {module} import {item}", module, item)
 
 
-def _all_uses_are_renamed(bound: str, context: Context) -> bool:
+def _all_uses_are_renamed(imported: Import, context: Context) -> bool:
     """Return whether nothing needs an imported name once its uses are renamed."""
-    is_used = False
+    names, is_used = context.module.names, False
+    scope = names.import_scope(imported.node)
     for node in context.module.nodes:
-        if isinstance(node, ast.Name) and node.id == bound:
+        if not (isinstance(node, ast.Name) and node.id == imported.bound):
+            continue
+        if names.binding_scope(node) is scope:
             is_used = True
             if not context.is_renamed(node):
                 return False
     return is_used
-
-
-def _all_parts_have(module: str, context: Context) -> bool:
-    """Return whether what a file reads of an imported module has a name today.
-
-    What it can do without does not count.
-    """
-    for node in context.module.nodes:
-        name = context.name(node) if isinstance(node, ast.Attribute) else None
-        if name and is_below(name, module) and id(node) not in context.module.guarded:
-            outcome = context.resolve(name)
-            if outcome is not None and not outcome.replacement:
-                return False
-    return True
 
 
 def prepare(context: Context) -> None:
@@ -170,7 +180,7 @@ def prepare(context: Context) -> None:
         if new is None:
             is_guarded = id(import_.node) in context.module.guarded
             if is_guarded and full.startswith("tf.contrib"):
-                context.kept.add(import_.bound)
+                context.keep(import_)
         elif not new.line:
             bound.pop(import_.bound, None)
         elif new.line != f"import {import_.bound}":
@@ -190,7 +200,7 @@ def _keep(imported: Import, line: NewImport, context: Context) -> None:
             module = line.line.removeprefix("import ")
             bound[module] = module
         return
-    context.kept.add(imported.bound)
+    context.keep(imported)
     if imported.bound in bound:
         bound[imported.bound] = meant if new is None else new.replacement
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import ast
 
 from hookbridge.old_programs.reading.import_statements import canonical, loaded
-from hookbridge.old_programs.rewriting.engine.context import Context, root_of
+from hookbridge.old_programs.rewriting.engine.context import Context
+from hookbridge.old_programs.rewriting.engine.needed_imports import PRIVATE
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
+from hookbridge.tf1_names.installed_names import module_of
+from hookbridge.tf1_names.outcome import V1
+from hookbridge.tf1_names.syntax import root_of
 
 NAME = "dead-names"
 CODES = (
@@ -39,11 +43,37 @@ def apply(node: ast.Attribute | ast.Name | ast.Call, context: Context) -> None:
         if from_star is None or from_star.star:
             return
     outcome = context.replacement(node)
-    if outcome is None or outcome.code not in CODES:
+    if outcome is None:
+        _import_private(node, context)
+        return
+    if outcome.code not in CODES:
         return
     text = _by_own_import(node, outcome.replacement, context)
     text = text or context.imports.expression(outcome.replacement, node.lineno)
     if text != ast.unparse(node):
+        context.replace(NAME, node, text)
+
+
+def _import_private(
+    node: ast.Attribute | ast.Name | ast.Call, context: Context
+) -> None:
+    """Import the private module that `tf.python.ops.array_ops.zeros` is in.
+
+    TensorFlow itself no longer has `python` and `core`.
+    """
+    root, names = root_of(node), context.module.names
+    if not (isinstance(node, ast.Attribute) and isinstance(root, ast.Name)):
+        return
+    if context.is_part(node) or id(node) in context.module.guarded:
+        return
+    name = names.canonical(node) or ""
+    is_whole = names.canonical(root) in ("tf", V1)
+    if not (is_whole and name.startswith(PRIVATE) and isinstance(node.ctx, ast.Load)):
+        return
+    outcome = context.resolve(name)
+    is_there = outcome is None or outcome.code == "PRIVATE"
+    if is_there and module_of(name).count(".") > 0:
+        text = context.imports.expression(name, node.lineno)
         context.replace(NAME, node, text)
 
 

@@ -48,7 +48,7 @@ def _needed(module: str, context: Context) -> Iterator[str]:
     from_stars = context.module.names.given
     of_module = [n for n, from_star in from_stars.items() if from_star.star == module]
     bare = set(_bare(context, of_module))
-    taken = {n for n in context.place.taken if starred.gives(module, n)}
+    taken = {n for n in context.in_program.taken if starred.gives(module, n)}
     yield from bare | (taken - set(from_stars))
 
 
@@ -82,7 +82,7 @@ def _may_be_for_others(module: str, context: Context) -> bool:
     """
     from_stars = context.module.names.given.values()
     is_used = any(from_star.star == module for from_star in from_stars)
-    return context.place.is_main and not (context.place.is_run or is_used)
+    return context.in_program.is_main and not (context.in_program.is_run or is_used)
 
 
 def _line(module: str, names: Iterable[str]) -> str:

@@ -7,11 +7,12 @@ import re
 
 from hookbridge.old_programs.reading.import_statements import canonical, loaded
 from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.programs import Place
-from hookbridge.old_programs.rewriting.engine.context import Context, root_of
+from hookbridge.old_programs.reading.programs import InProgram
+from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 from hookbridge.tf1_names.private_names import FILES
 from hookbridge.tf1_names.resolution import is_of_no_version, resolve
+from hookbridge.tf1_names.syntax import root_of
 
 NAME = "v1-imports"
 _V1 = "tensorflow.compat.v1"
@@ -22,9 +23,9 @@ _PARTS = ("compat", "python", "contrib", "core")
 _WHOLE = ("tensorflow",)
 
 
-def inherit_v1(module: Module, place: Place) -> None:
+def inherit_v1(module: Module, in_program: InProgram) -> None:
     """Let names of TensorFlow from other files of the program be those of v1."""
-    if not place.targets_tf1:
+    if not in_program.targets_tf1:
         return
     names = module.names
     for name, value in names.through.items():
@@ -48,8 +49,9 @@ def _as_v1(value: str) -> str:
 def prepare(context: Context) -> None:
     """Decide first, because all other rules ask what a name means."""
     bound, names = context.imports.bound, context.module.names
-    # `import tensorflow.python.x` needs `tensorflow` itself.
-    context.is_v1 = context.place.targets_tf1 and "tensorflow" not in bound
+    context.is_v1 = (
+        context.in_program.targets_tf1 and names.module_scope not in names.whole_scopes
+    )
     context.imports.is_v1 = context.is_v1
     if context.is_v1:
         elsewhere = {
@@ -64,19 +66,41 @@ def prepare(context: Context) -> None:
 def apply(
     node: ast.Import | ast.ImportFrom | ast.Attribute | ast.Call, context: Context
 ) -> None:
-    """Change an import, or a name that only TF2 has."""
-    if not context.is_v1:
-        return
-    if isinstance(node, ast.ImportFrom):
-        _import_from(node, context)
-    elif isinstance(node, ast.Attribute):
-        _name_of_tf2(node, context)
-    elif isinstance(node, ast.Call):
-        _load(node, context)
-    else:
+    """Change an import, or a name that means another thing without the change."""
+    names = context.module.names
+    if isinstance(node, ast.Attribute) and context.in_program.targets_tf1:
+        is_whole = names.is_whole(root_of(node))
+        change = _name_of_tf1 if is_whole or not context.is_v1 else _name_of_tf2
+        change(node, context)
+    if isinstance(node, ast.Import) and context.in_program.targets_tf1:
+        is_whole = names.import_scope(node) in names.whole_scopes
         for alias in node.names:
-            if alias.asname and alias.name in _WHOLE:
-                context.replace(NAME, alias, f"{_V1} as {alias.asname}")
+            if new := _module(alias, is_whole or not context.is_v1, context):
+                context.replace(NAME, alias, new)
+    elif isinstance(node, ast.ImportFrom) and context.is_v1:
+        _import_from(node, context)
+    elif isinstance(node, ast.Call) and context.is_v1:
+        _load(node, context)
+
+
+def _module(alias: ast.alias, is_whole: bool, context: Context) -> str:
+    """Return what an import of a module imports today; empty if it stays.
+
+    With `is_whole`, `tensorflow` itself has to stay.
+    """
+    name = canonical(alias.name)
+    if alias.name not in _WHOLE:
+        is_other = not name.startswith("tf.") or name.startswith(_OTHERS)
+        is_in_both = context.target.has(name) and context.target.has_v1(name)
+        if is_other or alias.name.startswith("tensorflow.compat.") or not is_in_both:
+            return ""
+    if alias.asname:
+        is_kept = alias.name in _WHOLE and not context.is_v1
+        new = alias.name.replace("tensorflow", _V1, 1)
+        return "" if is_kept else f"{new} as {alias.asname}"
+    if is_whole:
+        return "" if alias.name in _WHOLE else "tensorflow"
+    return f"{_V1} as tensorflow"
 
 
 def _import_from(node: ast.ImportFrom, context: Context) -> None:
@@ -87,7 +111,7 @@ def _import_from(node: ast.ImportFrom, context: Context) -> None:
         return
     if f"{module}.".startswith("tensorflow.compat."):
         return
-    if not all(_is_in_v1(module_name, alias.name, context) for alias in node.names):
+    if not all(_is_in_v1(module, alias.name, context) for alias in node.names):
         return
     name = module.replace("tensorflow", _V1, 1)
     if written := re.match(rf"from\s+({re.escape(module)})\s", context.code(node)):
@@ -96,11 +120,11 @@ def _import_from(node: ast.ImportFrom, context: Context) -> None:
         context.change(NAME, node, span, name)
 
 
-def _is_in_v1(place: str, name: str, context: Context) -> bool:
+def _is_in_v1(module: str, name: str, context: Context) -> bool:
     """Return whether v1 has the same name, and it is there."""
-    if name == "*" and context.target.has_v1(place):
+    if name == "*" and context.target.has_v1(canonical(module)):
         return True  # a star gives what TensorFlow 1 had
-    full = f"{place}.{name}"
+    full = canonical(f"{module}.{name}")
     outcome = resolve(full, context.target)
     if outcome is not None and outcome.code == "MISSING":
         return is_of_no_version(full)  # the program meant that of version 1
@@ -122,6 +146,21 @@ def _load(node: ast.Call, context: Context) -> None:
     name = module.replace("tensorflow", _V1, 1)
     more = ', fromlist=["v1"]' if ast.unparse(node.func) == "__import__" else ""
     context.replace(NAME, node, f'{context.code(node.func)}("{name}"{more})')
+
+
+def _name_of_tf1(node: ast.Attribute, context: Context) -> None:
+    """Write a name of TensorFlow 1 as one of `compat.v1` where the import stays."""
+    name, root = context.name(node), root_of(node)
+    if name is None or not isinstance(root, ast.Name) or context.is_part(node):
+        return
+    if context.module.names.by_imports(root) not in _WHOLE:
+        return
+    is_in_both = context.target.has(name) and context.target.has_v1(name)
+    if not is_in_both or f"{name}.".startswith(("tf.compat.", "tf.contrib.")):
+        return
+    if isinstance(node.ctx, ast.Load) and resolve(name, context.target) is None:
+        inside = ast.unparse(node).partition(".")[2]
+        context.replace(NAME, node, f"{root.id}.compat.v1.{inside}")
 
 
 def _name_of_tf2(node: ast.Attribute, context: Context) -> None:

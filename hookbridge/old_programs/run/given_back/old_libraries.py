@@ -11,15 +11,13 @@ import re
 import types
 from importlib.machinery import SourceFileLoader
 
-from hookbridge.old_programs.reading.evidence import TENSORFLOW
 from hookbridge.old_programs.reading.libraries import package_of
+from hookbridge.old_programs.reading.library_losses import LEFT_ALONE
 from hookbridge.old_programs.reading.modules import Unread, read_module
 from hookbridge.old_programs.run.given_back import asking
 from hookbridge.old_programs.run.given_back import removed_names as given_names
-from hookbridge.tf1_names.removed_in_libraries import removed_names, roots
+from hookbridge.tf1_names.removed_in_libraries import removed_names
 
-# Those that look after themselves.
-_OTHERS = frozenset({*TENSORFLOW, "hookbridge", *roots()})
 _LIBRARIES = ("Python", "NumPy")
 # Module -> what files call it.
 _SHORT = {"numpy": ("np", "numpy")}
@@ -42,7 +40,7 @@ class OldLibraryLoader(SourceFileLoader):
 def is_one(path: str) -> bool:
     """Return whether a file of an installed package may need a removed name."""
     package = package_of(path)[0]
-    if not package or package in _OTHERS:
+    if not package or package in LEFT_ALONE:
         return False
     with open(path, "rb") as opened:
         source = opened.read()

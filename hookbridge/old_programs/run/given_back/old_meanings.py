@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,19 +25,17 @@ def bring_back() -> None:
     """
     import tensorflow as tf
 
-    resolver = tf.distribute.cluster_resolver.TPUClusterResolver
-    init = _without_a_tpu(resolver.__init__)
-    patching.InstanceMethods(resolver, {"__init__": init}).install()
-    dimension = tf.compat.v1.Dimension
-    init = _of_whole_floats(dimension.__init__)
-    patching.InstanceMethods(dimension, {"__init__": init}).install()
-    for strategy in (tf.distribute.Strategy, tf.compat.v1.distribute.Strategy):
-        methods = {"experimental_run_v2": _run}
-        patching.InstanceMethods(strategy, methods).install()
+    constructors: dict[Any, Callable[[Any], Any]] = {
+        tf.distribute.cluster_resolver.TPUClusterResolver: _without_a_tpu,
+        tf.compat.v1.Dimension: _of_whole_floats,
+    }
     if compat.tf_version() >= _NEEDS_A_PLACE:
-        kind = tf.compat.v1.train.SummarySaverHook
-        init = _without_a_place(kind.__init__)
+        constructors[tf.compat.v1.train.SummarySaverHook] = _without_a_place
+    for kind, change in constructors.items():
+        init = change(kind.__init__)
         patching.InstanceMethods(kind, {"__init__": init}).install()
+    for strategy in (tf.distribute.Strategy, tf.compat.v1.distribute.Strategy):
+        patching.InstanceMethods(strategy, {"experimental_run_v2": _run}).install()
 
 
 def _run(self: Any, *args: Any, **named: Any) -> Any:

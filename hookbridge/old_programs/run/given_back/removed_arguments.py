@@ -20,8 +20,6 @@ _Function: TypeAlias = Callable[..., Any]
 _Any = TypeVar("_Any", bound=Callable[..., Any])
 # How NumPy says that rows are of unequal length, which it refuses since 1.24.
 _UNEQUAL = "inhomogeneous shape"
-# What makes arrays.
-_MAKING = ("numpy.array", "numpy.asarray", "numpy.asanyarray")
 # Functions that make arrays of lists themselves.
 _OF_LISTS = tuple(
     f"numpy.{name}"
@@ -67,7 +65,7 @@ def makers() -> dict[str, _Maker]:
         (old_values.WHOLE, _of_floats),
         ((old_values.READING,), _reading),
         (_OF_LISTS, _of_unequal_lists),
-        (_MAKING, _of_unequal_rows),
+        (old_values.OF_ARRAYS, _of_unequal_rows),
     )
     for names, make in kinds:
         by_function |= dict.fromkeys(names, make)
@@ -211,13 +209,10 @@ def _of_unequal_rows(function: _Function) -> _Function:
             has_type = (*args[1:2], named.get("dtype"))[0] is not None
             if has_type or _UNEQUAL not in str(e):
                 raise
-        return function(*args[:1], object, *args[2:], **_without_type(named))
+        named.pop("dtype", None)
+        return function(*args[:1], object, *args[2:], **named)
 
     return taking
-
-
-def _without_type(named: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in named.items() if name != "dtype"}
 
 
 def _of_unequal_lists(function: _Function) -> _Function:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import functools
 import html
-import importlib
 import importlib.util
 import inspect
 import pkgutil
@@ -13,6 +12,8 @@ import sys
 import types
 from collections.abc import Callable
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from hookbridge import errors
 from hookbridge.contrib.private_modules import KERAS, keras2_package
@@ -38,57 +39,47 @@ def getargspec(func: object) -> ArgSpec:
 
 def asscalar(a: object) -> Any:
     """`numpy.asscalar`."""
-    return importlib.import_module("numpy").asarray(a).item()
+    return np.asarray(a).item()
 
 
-def asfarray(a: object, dtype: object = None) -> Any:
+def asfarray(a: object, dtype: Any = None) -> Any:
     """`numpy.asfarray`: an array of floats."""
-    numpy = importlib.import_module("numpy")
-    if dtype is None or not numpy.issubdtype(dtype, numpy.inexact):
-        dtype = numpy.float64
-    return numpy.asarray(a, dtype=dtype)
+    if dtype is None or not np.issubdtype(dtype, np.inexact):
+        dtype = np.float64
+    return np.asarray(a, dtype=dtype)
 
 
-def alen(a: object) -> int:
+def alen(a: Any) -> int:
     """`numpy.alen`: the length of the first axis, 1 for a number."""
-    return len(importlib.import_module("numpy").atleast_1d(a))
+    return len(np.atleast_1d(a))
 
 
-def in1d(
-    ar1: object, ar2: object, assume_unique: bool = False, invert: bool = False
-) -> Any:
+def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> Any:
     """`numpy.in1d`: `numpy.isin` of what is laid out flat."""
-    numpy = importlib.import_module("numpy")
-    return numpy.isin(numpy.ravel(ar1), ar2, assume_unique, invert)
+    return np.isin(np.ravel(ar1), ar2, assume_unique, invert)
 
 
-def msort(a: object) -> Any:
+def msort(a: Any) -> Any:
     """`numpy.msort`: a copy, sorted along its first axis."""
-    return importlib.import_module("numpy").sort(a, axis=0)
+    return np.sort(a, axis=0)
 
 
-def sctypes() -> dict[str, list[type]]:
-    """`numpy.sctypes`: the kinds of numbers, and their types."""
-    numpy = importlib.import_module("numpy")
-    names = {
-        "int": "int8 int16 int32 int64",
-        "uint": "uint8 uint16 uint32 uint64",
-        "float": "float16 float32 float64 longdouble",
-        "complex": "complex64 complex128 clongdouble",
-    }
-    types_by_kind = {
-        k: [getattr(numpy, n) for n in v.split()] for k, v in names.items()
-    }
-    return {**types_by_kind, "others": [bool, object, bytes, str, numpy.void]}
+# `numpy.sctypes`: the kinds of numbers, and their types.
+_SCTYPES: dict[str, list[type]] = {
+    "int": [np.int8, np.int16, np.int32, np.int64],
+    "uint": [np.uint8, np.uint16, np.uint32, np.uint64],
+    "float": [np.float16, np.float32, np.float64, np.longdouble],
+    "complex": [np.complex64, np.complex128, np.clongdouble],
+    "others": [bool, object, bytes, str, np.void],
+}
 
 
 class Cast:
     """`numpy.cast`: `cast[kind](values)` is an array of that kind."""
 
-    def __getitem__(self, kind: object) -> Any:
+    def __getitem__(self, kind: Any) -> Any:
         """Return the function that makes such an array."""
-        numpy = importlib.import_module("numpy")
-        return lambda values: numpy.array(values).astype(kind)
+        return lambda values: np.array(values).astype(kind)
 
 
 def load_source(name: str, pathname: str, file: object = None) -> types.ModuleType:
@@ -133,7 +124,7 @@ _OURS: dict[str, Any] = {
     "numpy.asfarray": asfarray,
     "numpy.asscalar": asscalar,
     "numpy.cast": Cast(),
-    "numpy.sctypes": sctypes,  # what it returns, since it needs NumPy
+    "numpy.sctypes": _SCTYPES,
     "PIL.ImageDraw.ImageDraw.textsize": removed_pictures.textsize,
     "PIL.ImageFont.FreeTypeFont.getsize": removed_pictures.getsize,
     "PIL.ImageFont.ImageFont.getsize": removed_pictures.getsize,
@@ -185,8 +176,7 @@ def value(name: str) -> Any:
     if name in _AGAIN:
         return _AGAIN[name]
     if name in _OURS:
-        function = _OURS[name]
-        return function() if function is sctypes else function
+        return _OURS[name]
     replacement = name_today(removed_names()[name].replacement)
     root = replacement.partition(".")[0]
     if hasattr(builtins, root):  # `str.maketrans`

@@ -1,0 +1,71 @@
+"""Modules that have the names of several modules: a program gets these views."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from hookbridge.ground.patching import assign
+
+
+class View(types.ModuleType):
+    """A module with the names of several modules, the first one that has it.
+
+    `own` has names that come before them, and the function that makes each value.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        modules: Sequence[Any],
+        own: Mapping[str, Callable[[], Any]] | None = None,
+    ) -> None:
+        super().__init__(name, modules[0].__doc__)
+        self.__dict__["_view_modules"] = tuple(modules)
+        self.__dict__["_view_own"] = dict(own or {})
+        for attribute in ("__path__", "__file__"):
+            if hasattr(modules[-1], attribute):
+                self.__dict__[attribute] = getattr(modules[-1], attribute)
+
+    def __getattr__(self, name: str) -> Any:
+        make = self.__dict__["_view_own"].get(name)
+        if make is not None:
+            self.__dict__[name] = value = make()
+            return value
+        for module in self.__dict__["_view_modules"]:
+            try:
+                return getattr(module, name)
+            except AttributeError:
+                continue
+        raise AttributeError(
+            f"module '{self.__name__}' has no attribute '{name}'; TensorFlow removed "
+            "it, and `hookbridge run` has no replacement for it"
+        )
+
+    def __dir__(self) -> list[str]:
+        names = {name for module in self._view_modules for name in dir(module)}
+        return sorted({*names, *self._view_own, *self.__dict__} - {"__all__"})
+
+
+class PrivateView(View):
+    """A private module: what a program sets there is set in TensorFlow, as natively.
+
+    Deleting such a name restores what was there, as `mock.patch` wants it.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        real = self.__dict__["_view_modules"][0]
+        if name in self.__dict__["_view_own"] or name not in vars(real):
+            super().__setattr__(name, value)
+            return
+        earlier = self.__dict__.setdefault("_view_earlier", {})
+        earlier.setdefault(name, []).append(getattr(real, name))
+        assign(real, **{name: value})
+
+    def __delattr__(self, name: str) -> None:
+        earlier = self.__dict__.get("_view_earlier", {}).get(name)
+        if earlier:
+            assign(self.__dict__["_view_modules"][0], **{name: earlier.pop()})
+        else:
+            super().__delattr__(name)
