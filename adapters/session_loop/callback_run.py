@@ -40,7 +40,7 @@ class CallbackRun:
         self.config = config
         self.graph = graph
         self.members: list[Any] = []  # the hooks that take part, in their order
-        self.audience: Audience = Audience()
+        self.audience: Audience = Audience(lambda: self.session)
         self.borrowed: BorrowedCallbacks = BorrowedCallbacks()
         self.session: Any = None  # the raw session, or None before there is one
         self.step: int = 0  # the global step as far as it is known

@@ -19,6 +19,7 @@ from hookbridge.tf1_names import old_keras
 
 # What a program of TensorFlow 1 reads as the version: that of the API which it finds.
 VERSION = "2.2.4"
+_OPTIMIZER = "Optimizer"
 _BACKENDS = (f"{KERAS}.backend", f"{KERAS}.backend.tensorflow_backend")
 
 
@@ -93,6 +94,9 @@ def _own(dotted: str, of_tf1: bool) -> dict[str, Callable[[], Any]]:
     }
     if dotted == KERAS and of_tf1:
         makers["__version__"] = lambda: VERSION
+    if f"{dotted}.{_OPTIMIZER}" == old_keras.OPTIMIZER and of_tf1:
+        module = f"{keras2_package()}.src.optimizers.optimizer_v1"
+        makers[_OPTIMIZER] = functools.partial(_named, f"{module}.{_OPTIMIZER}", of_tf1)
     if dotted in _BACKENDS:
         makers["tf"] = lambda: importlib.import_module("tensorflow").compat.v1
     return makers

@@ -27,6 +27,9 @@ _OWN: dict[str, dict[str, str]] = table("names")["names of standalone keras"]
 
 # The version of Keras; only the package of Keras 2 has it, and not its `tf.keras`.
 VERSIONS = tuple(f"{place}.__version__" for place in (KERAS, TF_KERAS, f"{V1}.{KERAS}"))
+# The class of optimizers with `get_updates`, which programs derived theirs from. That
+# of `tf.keras` is another one.
+OPTIMIZER = f"{KERAS}.optimizers.Optimizer"
 # The codes of its names that have a current name.
 CODES = ("KERAS2_NAME", "KERAS_MOVED")
 # Optimizers with the arguments that they had.
@@ -154,6 +157,8 @@ def in_file(outcome: Resolution, target: Target, *, of_tf1: bool) -> Resolution:
     is_of_package = outcome.code in CODES
     if not (is_of_package or outcome.code == "KERAS_PRIVATE"):
         return outcome
+    if of_tf1 and is_of_package and name == f"tf.{OPTIMIZER}":
+        return Resolution("KERAS_BY_RUN", hint="a class of `tf.keras.optimizers`")
     if of_tf1 and is_below(name, TF_KERAS) and target.has_v1(name):
         name = name.replace("tf.", f"{V1}.", 1)
     elif is_of_package and not of_tf1 and name in _LEGACY:

@@ -21,7 +21,7 @@ import hookbridge
 from hookbridge.contrib import namespace, private_modules
 from hookbridge.contrib.areas import learn
 from hookbridge.ground.compat import installed_tf_version
-from hookbridge.tf1_names.contrib_names import AREAS, NAMES, Source
+from hookbridge.tf1_names.contrib_names import AREAS, NAMES, Source, is_available
 from hookbridge.tf1_names.resolution import resolve
 from hookbridge.tf1_names.target import DATA, NEWEST, Target, table
 
@@ -496,3 +496,23 @@ def test_private_names_that_contrib_handed_on_are_given_back() -> None:
     np.testing.assert_allclose(density, wanted, rtol=1e-5)
     assert triangle.tolist() == [[3.0, 0.0], [2.0, 1.0]]
     assert hot.tolist() == [[0.0, 1.0], [1.0, 0.0]]
+
+
+def test_names_whose_only_place_is_a_private_module_are_living() -> None:
+    """`doctor` knows them, too: they are in the list of living names."""
+    contrib = namespace.root()
+    assert contrib.hooks.ProfilerHook is tf.compat.v1.train.ProfilerHook
+    assert contrib.eager.num_gpus() == len(tf.config.list_logical_devices("GPU"))
+    modes = contrib.eager.SYNC, contrib.eager.ASYNC
+    assert modes == (0, 1)
+    policies = [
+        getattr(contrib.eager, f"DEVICE_PLACEMENT_{kind}")
+        for kind in ("EXPLICIT", "WARN", "SILENT")
+    ]
+    assert len(set(policies)) == 3
+    with contrib.eager.execution_mode(contrib.eager.SYNC):
+        contrib.eager.async_wait()
+    server = contrib.distribute.run_standard_tensorflow_server
+    assert server.__module__.startswith("tensorflow.python.distribute")
+    for name in ("hooks.ProfilerHook", "eager.num_gpus", "eager.ASYNC"):
+        assert is_available(f"tf.contrib.{name}"), name

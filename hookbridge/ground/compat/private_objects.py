@@ -294,7 +294,8 @@ PRIVATE: dict[str, PrivateName] = {
     ),
     "distribute_coordinator": PrivateName(
         "tensorflow.python.distribute.distribute_coordinator",
-        "runs the tasks of an Estimator with a strategy over several workers",
+        "runs the tasks of an Estimator with a strategy over several workers; it has "
+        "the server of `tf.contrib.distribute`",
         min_tf=(2, 16),
     ),
     "distribute_coordinator_context": PrivateName(

@@ -19,6 +19,7 @@ from hookbridge.old_programs.rewriting.engine.needed_imports import module_of
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 from hookbridge.old_programs.scanning import private_keras
 from hookbridge.tf1_names import old_keras
+from hookbridge.tf1_names.installed_names import missing_private
 from hookbridge.tf1_names.old_keras import KERAS
 from hookbridge.tf1_names.outcome import Resolution
 from hookbridge.tf1_names.removed_in_libraries import removed_part
@@ -81,7 +82,11 @@ def new_import(imported: Import, context: Context) -> NewImport | None:
 def _bound(imported: Import, become: Resolution, context: Context) -> NewImport | None:
     """Return what replaces an import of which the file uses the name that it binds."""
     is_carried = become.replacement.startswith(_CARRIED)
-    may_go = (become.is_removed or is_carried) and context.may_go(imported)
+    is_absent = become.code == "KERAS_COPY" and bool(
+        missing_private(canonical(imported.full), context.target).rest
+    )
+    is_dead = become.is_removed or is_carried or is_absent
+    may_go = is_dead and context.may_go(imported)
     if may_go and _all_uses_are_renamed(imported, context):
         return _NOTHING
     return _line(imported, become.replacement, context) if become.replacement else None

@@ -33,7 +33,8 @@ def apply(node: ast.Call, context: Context) -> None:
         context.replace(NAME, argument, today)
     rows = node.args[0] if context.is_found(node, "UNEQUAL_ROWS") else None
     if isinstance(rows, ast.List | ast.Tuple):
-        context.wrap(NAME, rows, "", ", dtype=object")
+        _, end = _with_parentheses(rows, _after_opening(node, context), context)
+        context.change(NAME, rows, (end, end), ", dtype=object")
     if isinstance(node.func, ast.Attribute):
         _rename_method(node.func, context)
     if context.is_found(node, "OLD_ARGUMENT"):
@@ -93,7 +94,7 @@ def _spelled(today: str, node: ast.expr, context: Context) -> str:
 def _rename_arguments(call: ast.Call, context: Context) -> None:
     """Give arguments their current names, and take out what has none."""
     function = context.name(call.func) or ""
-    _, end_before = context.span(call.func)
+    end_before = _after_opening(call, context)
     for argument in sorted((*call.args, *call.keywords), key=context.span):
         before, (first, end_before) = end_before, context.span(argument)
         if argument in surplus(call, function):
@@ -104,7 +105,8 @@ def _rename_arguments(call: ast.Call, context: Context) -> None:
         if change is None:
             continue
         if needs_no_name(call, argument, change):
-            end, _ = context.span(argument.value)
+            after_name = first + len(change.old)
+            end, _ = _with_parentheses(argument.value, after_name, context)
             context.change(NAME, argument, (first, end), "")
         elif change.new:
             end = first + len(change.old)
@@ -114,6 +116,28 @@ def _rename_arguments(call: ast.Call, context: Context) -> None:
             if is_out and change.note == "becomes prefetch":
                 size = context.code(argument.value)
                 context.wrap(NAME, call, "", f".prefetch({size})")
+
+
+def _after_opening(call: ast.Call, context: Context) -> int:
+    """Return where in the text the arguments of a call begin."""
+    return context.text.index("(", context.span(call.func)[1]) + 1
+
+
+def _with_parentheses(node: ast.expr, before: int, context: Context) -> tuple[int, int]:
+    """Return where a value begins and ends, with the parentheses around it alone.
+
+    Args:
+      node: the value.
+      before: where in the text ends what stands before these parentheses.
+      context: the file.
+    """
+    first, end = context.span(node)
+    while (opened := context.text[before:first].rstrip()).endswith("("):
+        closed = re.compile(r"\s*\)").match(context.text, end)
+        if closed is None:
+            break
+        first, end = before + len(opened) - 1, closed.end()
+    return first, end
 
 
 def _take_out(
@@ -128,6 +152,8 @@ def _take_out(
       context: the file.
     """
     first, end = context.span(argument)
+    if isinstance(argument, ast.expr):
+        first, end = _with_parentheses(argument, before, context)
     span = context.text.rfind(",", before, first), end
     if context.changes.comments((before, first)):
         # The comma before it stays, since comments stand between.
