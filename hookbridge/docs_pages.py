@@ -23,6 +23,7 @@ PAGES = {
     "hook made of tensors": (
         "docs/hook-support.md#hooks-whose-constructor-takes-tensors"
     ),
+    "how a run ends": "docs/lifecycle.md#how-a-run-ends",
     "live session": "docs/hook-support.md#what-to-know",
     "own loops": "docs/own-loops.md",
     "logs in a session": "docs/callbacks-in-sessions.md#what-it-finds-in-logs",

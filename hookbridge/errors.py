@@ -95,6 +95,14 @@ class NeverCalledError(HookBridgeError, RuntimeError):
     """Raised after a training if one of its guests got no event."""
 
 
+class GuestFailedError(HookBridgeError, RuntimeError):
+    """Raised in a session for an error of a callback or of `validation=`.
+
+    Only for errors that the session would take for the end of its data, or for the loss
+    of a task. `__cause__` is the guest's own error.
+    """
+
+
 class ClusterError(HookBridgeError, RuntimeError):
     """Raised when a task of a cluster cannot start, or a task that it needs is gone."""
 

@@ -86,6 +86,8 @@ WHOLE_ON_TF215 = (
     "test_private_frames.py",
     "test_private_names.py",
 )
+# What starts processes.
+FORKING_FIXTURES = frozenset({"bare_launcher", "fork_server", "launcher"})
 
 
 def is_worker(config: pytest.Config) -> bool:
@@ -105,7 +107,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fast",
         action="store_true",
-        help="leave out tests marked slow, and every Keras but the first",
+        help="leave out tests marked slow, processes, and all cases but the first",
     )
     parser.addoption(
         "--all",
@@ -126,7 +128,8 @@ def pytest_collection_modifyitems(
 
     On TF 2.15, `--all` is needed for folders not in `ON_TF215`, unless a test is marked
     `both_tensorflows`, and for other cases of a test than its first one. Tests marked
-    `exhaustive` need `--all` everywhere.
+    `exhaustive` need `--all` everywhere. `--fast` leaves out tests marked `slow`, those
+    that fork processes, and other cases of a test than its first one.
 
     A file with `ONE_KERAS = True`, where it plays no part which Keras a guest is of,
     runs with the first one only. One with `ONE_TENSORFLOW = True`, where TensorFlow
@@ -156,13 +159,21 @@ def pytest_collection_modifyitems(
         case = getattr(item, "callspec", None)
         values = [] if case is None else case.params.values()
         names = {value for value in values if isinstance(value, str)}
-        if names.intersection(FLAVOURS[1:]):
-            return bool(is_fast or _of_module(item, "ONE_KERAS"))
-        return bool(is_fast and item.get_closest_marker("slow") is not None)
+        has_other_keras = bool(names.intersection(FLAVOURS[1:]))
+        if has_other_keras and (is_fast or _of_module(item, "ONE_KERAS")):
+            return True
+        return bool(is_fast and (_is_slow(item) or not is_first))
 
     left_out = {item for item in items if is_left_out(item)}
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=list(left_out))
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    """Whether the test is marked so, or starts processes by one of the fixtures."""
+    fixtures = getattr(item, "fixturenames", ())
+    marked = item.get_closest_marker("slow") is not None
+    return marked or not FORKING_FIXTURES.isdisjoint(fixtures)
 
 
 def _is_of_today(item: pytest.Item) -> bool:

@@ -47,7 +47,7 @@ def test_each_error_is_raised(tmp_path: Path, fork_server: ForkServer) -> None:
     assert done.returncode == 0, done.stderr
     assert {cls.__name__ for cls in ALL if f"errors.{cls.__name__}," not in text} == {
         # They need a training, another process, or another installation.
-        *("NeverCalledError", "TaskLostError"),
+        *("GuestFailedError", "NeverCalledError", "TaskLostError"),
         *("MissingExtraError", "ImportOrderError", "PrivateNameMovedError"),
     }
 

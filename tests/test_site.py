@@ -25,6 +25,7 @@ MODULES = ("loops", "callbacks", "data", "testing", "estimator", "old_programs")
 # Errors that no example can show: they need another installation or program.
 NOT_IN_ONE_PROCESS = {
     "GoneNameError",
+    "GuestFailedError",
     "ImportOrderError",
     "MissingExtraError",
     "NeverCalledError",

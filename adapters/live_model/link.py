@@ -55,6 +55,9 @@ class Link:
         try:
             yield
             self.push()
+        except BaseException:
+            self.rates.drop()
+            raise
         finally:
             self.rates.end_event()
             mirrors.end_event()

@@ -144,6 +144,12 @@ class LiveRate(watched.UseListener):
         else:
             self.set(value)
 
+    def drop(self) -> None:
+        """Forget what was assigned since the last `push`."""
+        if self.mirror is not None:
+            with compat.private("eager_mode")():
+                self._known = self.mirror.numpy()
+
     def set(self, value: object) -> None:
         """Set the learning rate from the next step on.
 

@@ -45,6 +45,7 @@ class LiveRates:
         self.each: list[LiveRate] = [
             LiveRate(rate, session, self.touched, step) for rate in in_graph
         ]
+        self._at_begin: dict[str, float] = {}  # what was set before the run began
         self._events = 0  # open events: a validation's may be nested in another
         self._copies: dict[Any, tuple[Any, ...]] = {}
         self._share()
@@ -106,6 +107,11 @@ class LiveRates:
             for rate in self.each:
                 rate.end_event()
 
+    def drop(self) -> None:
+        """Forget what an event that failed has assigned, and did not push."""
+        for rate in self.each:
+            rate.drop()
+
     def begin_epoch(self) -> None:
         """`undo_epoch` takes back what is set from here on."""
         for rate in self.each:
@@ -118,10 +124,24 @@ class LiveRates:
 
     def state(self) -> dict[str, float]:
         """Return the rates that callbacks have set and that no checkpoint holds."""
-        unsaved = [t for t, v in self.assigned.items() if not saved.is_saved(v)]
-        values = session_variables.read(self._session(), unsaved)
-        now = dict(zip(unsaved, values, strict=True))
+        return self._values(
+            [t for t, v in self.assigned.items() if not saved.is_saved(v)]
+        )
+
+    def _values(self, assigned: Sequence[Any]) -> dict[str, float]:
+        """Return the rates that are fed, and some of those that were assigned."""
+        values = session_variables.read(self._session(), assigned)
+        now = dict(zip(assigned, values, strict=True))
         return {t.name: float(value) for t, value in {**self.fed, **now}.items()}
+
+    def begin_run(self) -> None:
+        """`begin_run_again` takes back what is set from here on."""
+        self._at_begin = self._values(list(self.assigned))
+
+    def begin_run_again(self) -> None:
+        """Set the rates as they were when the run began, in a session without them."""
+        self.forget_fed()
+        self.restore(self._at_begin)
 
     def forget_fed(self) -> None:
         """Forget what is fed: the state of an earlier step takes its place."""

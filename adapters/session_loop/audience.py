@@ -10,6 +10,7 @@ from hookbridge.adapters.guests.keys_of_logs import add_keys
 from hookbridge.adapters.guests.kinds import Flavour
 from hookbridge.adapters.live_model.link import Link
 from hookbridge.adapters.live_model.model import LiveModel
+from hookbridge.adapters.session_loop import guest_errors
 from hookbridge.adapters.session_loop.batch_times import BatchTimes, are_measured
 from hookbridge.adapters.session_loop.options import HookOptions
 from hookbridge.ground import compat
@@ -18,9 +19,14 @@ from hookbridge.ground.lifecycle.overrides import called_for, method_for
 
 
 class Audience:
-    """Call callbacks under eager execution, in the order of their hooks."""
+    """Call callbacks under eager execution, in the order of their hooks.
 
-    def __init__(self) -> None:
+    Args:
+      session: returns the raw session, or None before there is one.
+    """
+
+    def __init__(self, session: Callable[[], Any]) -> None:
+        self._session = session
         self.callbacks: list[Any] = []
         # The methods of each event, once all callbacks are known.
         self.calls: dict[str, list[Callable[..., Any]]] = {}
@@ -36,13 +42,14 @@ class Audience:
         self._members.append(member)
         self.callbacks.append(member.called)
         with self._eager():
-            member.called.set_model(model)
+            self._call(member.called.set_model, model)
 
     def set_params(self, config: HookOptions) -> None:
         """`set_params` of all, after `set_model` of all, as in Keras."""
         with self._eager():
             for member in self._members:
-                member.called.set_params(config.params_for(member.record))
+                params = config.params_for(member.record)
+                self._call(member.called.set_params, params)
 
     def collect_calls(self, flavours: Collection[Flavour]) -> None:
         """Find the methods of each event; the roles of the callbacks are final.
@@ -83,18 +90,41 @@ class Audience:
             # An exception ends the delivery at once, as in `Model.fit`.
             with link.event(), self._eager():
                 for method in methods:
-                    self._calling = method
                     try:
-                        method(*args)
+                        self._call(method, *args)
                     except KeyError as e:
                         add_keys(e, event, args[-1])
                         raise
-            self._calling = None
         if times is not None:
             times.after(event)
             if times.is_over:
                 self._times = None
                 self._note_heard()
+
+    def _call(self, method: Callable[..., Any], *args: Any) -> None:
+        """Call a method of a callback, whose error ends the run."""
+        before, self._calling = self._calling, method
+        try:
+            method(*args)
+        except guest_errors.MISTAKEN as e:
+            if guest_errors.is_loss_of(self._session(), e):
+                raise
+            raise guest_errors.of_guest(
+                self._name_of(method),
+                e,
+                "Catch it there, or ask for a clean stop with "
+                "`self.model.stop_training = True`.",
+            ) from e
+        finally:
+            self._calling = before
+
+    def _name_of(self, method: Callable[..., Any]) -> str:
+        """Return the name of a callback and its method."""
+        for member in self._members:
+            for event in (e.name for e in CALLBACK_EVENTS):
+                if getattr(member.called, event, None) == method:
+                    return f"{member.record.name}.{event}"
+        return getattr(method, "__qualname__", repr(method))
 
     def who_is_called(self) -> str | None:
         """Return the name of the callback that is called now, or None."""

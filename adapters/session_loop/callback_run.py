@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from hookbridge.adapters.guests import roles
@@ -39,7 +40,7 @@ class CallbackRun:
         self.config = config
         self.graph = graph
         self.members: list[Any] = []  # the hooks that take part, in their order
-        self.audience: Audience = Audience()
+        self.audience: Audience = Audience(lambda: self.session)
         self.borrowed: BorrowedCallbacks = BorrowedCallbacks()
         self.session: Any = None  # the raw session, or None before there is one
         self.step: int = 0  # the global step as far as it is known
@@ -149,8 +150,21 @@ class CallbackRun:
         if counter is not None:
             self.step = int(self.session.run(counter))
         if not self.started:
-            self.started = True
-            self.deliver(event, {})
+            with self.starting():
+                self.deliver(event, {})
+
+    @contextlib.contextmanager
+    def starting(self) -> Iterator[None]:
+        """Around the begin of the run; if it fails, the next session begins it again.
+
+        Callbacks that come after a lost session had no begin event yet.
+        """
+        self.started = True
+        try:
+            yield
+        except BaseException:
+            self.started = False
+            raise
 
     def validates_here(self) -> bool:
         """Return whether a validation in mid-training runs in this process."""

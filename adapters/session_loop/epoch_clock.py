@@ -48,12 +48,20 @@ class EpochClock:
         """Note that the epoch has ended early: the next one begins at `step`."""
         self.origin = (self.number + 1, step)
 
-    def go_on(self, step: int, origin: tuple[int, int] | None) -> None:
-        """Go on at a step, after a restart or a recovery."""
-        # `origin` is that of the step, or None if it is not known. An open epoch that
-        # has had steps by then stays open. One without begins again if callbacks have
-        # the state of before it.
-        if step < self.start or (step == self.start and origin is not None):
+    def go_on(
+        self, step: int, origin: tuple[int, int] | None, *, went_back: bool
+    ) -> None:
+        """Go on at a step, after a restart or a recovery.
+
+        Args:
+          step: the global step of the new session.
+          origin: that of the step, or None if no state was saved with it.
+          went_back: whether the session before it had made more steps.
+        """
+        # With a state the epoch begins again, as after a restart. Without one it stays
+        # open where the session has steps of it, or is as it was.
+        is_before = step < self.start or (step == self.start and went_back)
+        if origin is not None or is_before:
             self.is_open = False
         if not self.is_open:
             if origin is not None:

@@ -76,6 +76,8 @@ class TrainingRun(CallbackRun):
         self._arguments = RunArguments(self._reader, live_rates)
         self._stop = TrainingStop(self.model)
         self._phase: Phase = "unknown"
+        # The step that the run began at, before callbacks moved it.
+        self._first_step: int | None = None
         self._batch = 0  # number of the open batch
         self._is_step = False  # whether the run that is made now is a step
         self._waiting_runs = 0  # runs that did not move the global step
@@ -112,17 +114,42 @@ class TrainingRun(CallbackRun):
         self._read_step()
         # A step may have been lost with its session.
         self._phase, self._is_step = AFTER["session"][self._phase], False
+        if self.started and self._is_lost(before):
+            self.started = False
         self._epochs.begin_session(self.step)
-        if self.started:
-            self._go_on(before, is_recovery=True)
-            if self.model.stop_training:
-                self._stop.end_session()
+        if not self.started:
+            with self.starting():
+                self._begin()
             return
-        self.started = True
+        self._go_on(before, is_recovery=True)
+        if self.model.stop_training:
+            self._stop.end_session()
+
+    def _is_lost(self, before: int) -> bool:
+        """Return whether a new session has nothing of the run, not even a checkpoint.
+
+        Its variables are then as they were when the run began.
+        """
+        return self.step == self._first_step and self._state.keeper.is_lost(
+            self.session, went_back=self.step < before
+        )
+
+    def _forget(self) -> None:
+        """Go back to before the run began: it begins again, as in a new process."""
+        self.model.stop_training = False
+        self._state.part.go_back_to_construction()
+        self._epochs.forget()
+
+    def _begin(self) -> None:
+        """Begin the run: in its first session, or again in one that lost it."""
+        if self._first_step is not None:
+            self._forget()
+        self._first_step = self.step
         calls = self.audience.calls
         if not (calls["on_train_batch_begin"] or calls["on_train_batch_end"]):
             self._arguments.count_only()
         restart_step = self._state.find_restart_step(self.session, self.step)
+        self.model.live_link.rates.begin_run()
         self.deliver("on_train_begin", {})
         link = self.model.live_link
         self._epochs.outside = OutsideVariables(

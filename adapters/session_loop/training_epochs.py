@@ -51,6 +51,13 @@ class TrainingEpochs:
         # The epoch that comes next; None where a restart or a recovery may skip some.
         self._next: int | None = None
 
+    def forget(self) -> None:
+        """Go back to before the run began."""
+        self.clock = EpochClock(self._length)
+        self.last_logs = {}
+        self._interrupted, self._next, self._state_step = None, None, 0
+        self._rates.begin_run_again()
+
     def begin_session(self, step: int) -> None:
         """Note that a session begins, the first one or that of a recovery."""
         self._values.begin(step)
@@ -154,9 +161,10 @@ class TrainingEpochs:
             self._rates.restore(state.rates)
         self._interrupted, self._next = state, None
         self._state_step = 0 if state is None else state.step
-        self.clock.go_on(step, None if state is None else state.origin)
+        origin = None if state is None else state.origin
+        self.clock.go_on(step, origin, went_back=went_back)
         if self.clock.is_open:
-            if state is not None or went_back:
+            if went_back:
                 self._begin_means(session)
         elif (
             state is not None

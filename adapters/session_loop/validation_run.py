@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from hookbridge.adapters.session_loop import monitors, values
+from hookbridge.adapters.session_loop import guest_errors, monitors, values
 from hookbridge.adapters.session_loop.callback_run import CallbackRun
 from hookbridge.adapters.session_loop.validations import (
     EstimatorValidation,
@@ -49,7 +49,8 @@ class ValidationRun:
         run = self._run
         run.deliver("on_test_begin", {})
         run.model.live_link.count("test", 0)
-        result = values.as_test_logs(self._validation.run(run.session, self))
+        made = guest_errors.validated(self._validation, run.session, self)
+        result = values.as_test_logs(made)
         run.deliver("on_test_end", dict(result))
         self._check(result)
         return result
@@ -86,7 +87,8 @@ class ValidationRun:
         if isinstance(self._validation, EstimatorValidation):
             self._check(self._validation.names_of_graph())
             return
-        result = self._validation.run(self._run.session, _NoReport())
+        session = self._run.session
+        result = guest_errors.validated(self._validation, session, _NoReport())
         self._check(values.as_test_logs(result))
 
     def batch_begin(self, batch: int) -> None:

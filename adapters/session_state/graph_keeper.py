@@ -42,7 +42,8 @@ class GraphKeeper(SaveKeeper):
         self._savers = FollowedSavers(graph, self.before_save, self.after_save)
         self._worker: WorkerCheckpoints | None = None
         self._is_kept, task = True, ""
-        if task_of() == "worker":
+        self._is_worker: bool = task_of() == "worker"
+        if self._is_worker:
             task = f"worker-{ClusterConfig.from_environment().task_index}"
             self._is_kept = checkpoint_dir is not None
             if checkpoint_dir is not None:
@@ -99,7 +100,7 @@ class GraphKeeper(SaveKeeper):
         """Return what callbacks have to go on from in a new session, if anything."""
         if session is not self._session:
             # A worker that made a new session goes on as it is.
-            goes_on = self._session is not None and self._worker is not None
+            goes_on = self._session is not None and self._is_worker and not went_back
             self._session = session
             self._state_keeper.seal(session)
             for checkpoint in self._pending:
@@ -110,8 +111,7 @@ class GraphKeeper(SaveKeeper):
             # Those of a session that was never created are there a second time.
             runs = {tuple(map(id, run.part.callbacks)): run for run in self._runs}
             self._set_runs(list(runs.values()))
-            reads = self._is_kept and (went_back or not goes_on)
-            self._found = self._read() if reads else None
+            self._found = self._read() if self._is_kept and not goes_on else None
         return self._found
 
     def _read(self) -> Saved | None:
@@ -127,8 +127,7 @@ class GraphKeeper(SaveKeeper):
                 "`tf.compat.v1.add_to_collection(tf.compat.v1.GraphKeys.SAVERS, "
                 "saver)`."
             )
-        restored = self._savers.restored_from(self._session)
-        prefix = restored if worker is None else worker.newest()
+        prefix = self._checkpoint_of(self._session)
         backup, self._backup = self._backup, None
         if backup is not None:
             prefix = backup.prefix
@@ -137,6 +136,21 @@ class GraphKeeper(SaveKeeper):
         # A worker without a state of its own takes over the chief's.
         of_chief = worker is not None and not self._files.exists(prefix)
         return self._files.read(prefix, "" if of_chief else None)
+
+    def _checkpoint_of(self, session: Session) -> str | None:
+        """Return the checkpoint that a session has the values of, or None."""
+        if self._worker is not None:
+            return self._worker.newest()
+        return self._savers.restored_from(session)
+
+    def is_lost(self, session: Session, *, went_back: bool) -> bool:
+        """Return whether a session that replaces another one has nothing of it.
+
+        A worker's variables are on the servers, which a new session finds unchanged.
+        """
+        if self._is_worker and not went_back:
+            return False
+        return self._checkpoint_of(session) is None
 
     def _set_runs(self, runs: list[RunWithState]) -> None:
         self._runs = runs

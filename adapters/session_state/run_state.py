@@ -45,7 +45,7 @@ class RunState:
 
     def find_restart_step(self, session: Session, step: int) -> int:
         """See `GraphKeeper`; all callbacks have joined the run by now."""
-        self.part.identify()
+        self.part.note_construction()
         self.backups = backups_of(self.part.callbacks)
         return self.keeper.find_restart_step(session, step, self.backups)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import dis
 import functools
 import inspect
 import types
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -184,6 +186,30 @@ def put(
         now[:] = value
     else:
         setattr(callback, name, value)
+
+
+def remembered(callbacks: Sequence[Callback]) -> Callable[..., None]:
+    """Return a function that gives callbacks the state again that they have now.
+
+    What they have counted since is forgotten, and attributes that are new are removed;
+    `kept` names some that are not, by the place of the callback.
+    """
+    states = [
+        (callback, {n: copy.deepcopy(getattr(callback, n)) for n in storable(callback)})
+        for callback in callbacks
+    ]
+
+    def go_back(kept: Mapping[int, Collection[str]] = {}) -> None:
+        for index, (callback, state) in enumerate(states):
+            new = storable(callback).keys() - state.keys() - set(kept.get(index, ()))
+            for name in new:
+                delattr(callback, name)
+            if "best" in new:
+                find_direction(callback)
+            for name, value in state.items():
+                put(callback, name, copy.deepcopy(value), is_as_written=True)
+
+    return go_back
 
 
 def _is_counter(name: str, value: object, *, may_be_none: bool) -> bool:

@@ -32,6 +32,9 @@ class Part:
         # Of a user's callback only attributes that differ from this are saved. The
         # counters of Keras's own callbacks are always saved.
         self._base: list[dict[str, Any]] = []
+        # They set the state of before and after `on_train_begin` again.
+        self.go_back_to_construction: Callable[..., None] = lambda: None
+        self._go_back_to_begin: Callable[..., None] = lambda kept: None
         self._frozen: tuple[list[Entry], LoopState | None] | None = None
         self._at_end: list[Entry] = []  # what a frozen part was after its last event
         # By the place of a callback: the attributes with which it goes on.
@@ -43,8 +46,15 @@ class Part:
         for callback in self.callbacks:
             identity.of(callback)
 
+    def note_construction(self) -> None:
+        """Note all callbacks as they are before `on_train_begin`."""
+        self.identify()
+        self.go_back_to_construction = attributes.remembered(self.callbacks)
+
     def begin(self) -> None:
         """Begin after `on_train_begin`: what changes from here on is state."""
+        self._restored = {}
+        self._go_back_to_begin = attributes.remembered(self.callbacks)
         self._base = [
             {} if attributes.is_stock(c) else copy.deepcopy(attributes.storable(c))
             for c in self.callbacks
@@ -88,11 +98,15 @@ class Part:
         ]
 
     def restore(self, saved: Saved) -> None:
-        """Give the callbacks their states; those without one stay as they are."""
-        for index, callback in enumerate(self.callbacks):
-            entry = saved.entry_of(callback)
-            if entry is None:
-                continue
+        """Give the callbacks their states; the rest is as after `on_train_begin`."""
+        entries = {
+            index: entry
+            for index, callback in enumerate(self.callbacks)
+            if (entry := saved.entry_of(callback)) is not None
+        }
+        self._go_back_to_begin({index: e.state for index, e in entries.items()})
+        for index, entry in entries.items():
+            callback = self.callbacks[index]
             names = self._restored[index] = _put(callback, entry, saved)
             # What is restored is saved again with the next checkpoint.
             for name in names:

@@ -41,14 +41,13 @@ ERRORS: dict[str, Callable[[], BaseException]] = {
     "outofrange": lambda: tf.errors.OutOfRangeError(None, None, "q"),
 }
 OF_FIT = [e for e in EVENTS if "test" not in e]
-END_OF_DATA = ("stopiteration", "outofrange")
-ENDS_CLEANLY = [
-    f"{error}_in_{event}"
-    for error in END_OF_DATA
-    for event in ("on_epoch_begin", "on_train_batch_begin", "on_epoch_end")
-]
-# Here a session ends, as Keras 2 does; Keras 3 goes on with its next epoch.
-AS_KERAS_2 = [f"{error}_in_on_train_batch_end" for error in END_OF_DATA]
+ENDS = {"stopiteration": "StopIteration", "outofrange": "OutOfRangeError: q"}
+# A session raises another error, which it does not take for the end of its data.
+END_OF_DATA_IN = [f"{error}_in_{event}" for error in ENDS for event in OF_FIT]
+GUEST_FAILED = (
+    "`Functions.{event}` raised {error}. A session would take that for the end of the "
+    "training data and end as if all was well."
+)
 SCENARIOS = [
     *("normal", "validation", "evaluate", "predict"),
     *("steps_per_execution", "initial_epoch"),
@@ -223,16 +222,14 @@ def _until_the_data_ends(run: Run, counter: Any) -> dict[str, Any]:
 def expected(native: Run) -> Events:
     """The events in a session, from those in Keras."""
     events = native.log
-    if native.scenario in ENDS_CLEANLY:
+    if native.scenario in END_OF_DATA_IN:
         at = [event[0] for event in events].index("RAISE")
-        state = events[at - 1][3:]
-        ends = [["on_train_end", name, None, *state] for name in "AXB"]
-        # X raised before the History, the last callback, got the epoch.
+        kind, event = native.scenario.split("_in_")
+        message = GUEST_FAILED.format(event=event, error=ENDS[kind])[:120]
         return [
             *events[: at + 1],
-            *ends,
-            ["RETURNED", 0, []],
-            ["AFTER", False, state[0]],
+            ["ESCAPED", "GuestFailedError", message],
+            ["AFTER", False, events[at - 1][3]],
         ]
     if native.scenario == "dataset_unknown_size":
         return list(_without_empty_steps(events, native.keras))
@@ -282,22 +279,16 @@ def rows() -> list[Any]:
 
 
 @pytest.mark.parametrize(("keras", "scenario"), rows(), indirect=["keras"])
-def test_events_are_those_of_keras(
-    keras: Any, keras2: Any, scenario: str, tmp_path: Path
-) -> None:
+def test_events_are_those_of_keras(keras: Any, scenario: str, tmp_path: Path) -> None:
     assert len(SCENARIOS) == 41
     session = in_session(keras, scenario, tmp_path)
     native = in_keras(keras, scenario)
     # Keras 3.16 does not count the step in which the data ends.
     is_exact = hasattr(keras, "ops") and compat.keras3_version() >= (3, 16)
-    differs = scenario in ENDS_CLEANLY
+    differs = scenario in END_OF_DATA_IN
     differs |= scenario == "dataset_unknown_size" and not is_exact
-    if scenario in AS_KERAS_2 and keras is not keras2:
-        differs, other = False, native
-        native = in_keras(keras2, scenario)
-        assert other.log != native.log
     assert session.log == expected(native)
     assert (session.log != native.log) == differs
     # Logs of a run that takes several steps are those of its last fetch.
-    if scenario not in (*ENDS_CLEANLY, "steps_per_execution"):
+    if scenario not in (*END_OF_DATA_IN, "steps_per_execution"):
         np.testing.assert_allclose(session.values, native.values, rtol=2e-5)

@@ -144,20 +144,29 @@ class Context:
     ) -> Resolution | None:
         """Return what becomes of an outermost dotted name, if a rename is enough."""
         root = root_of(node)
-        if (
-            self._is_kept(root)
-            or self.is_part(node)
-            or not isinstance(getattr(node, "ctx", _LOAD), ast.Load)
-        ):
+        is_read = isinstance(getattr(node, "ctx", _LOAD), ast.Load)
+        if self.is_part(node) or not is_read:
             return None
         name = self.name(node)
         outcome = None if name is None else self.resolve(name)
-        return outcome if outcome is not None and outcome.replacement else None
+        if name is None or outcome is None or not outcome.replacement:
+            return None
+        stays = self._is_kept(root) and self._is_below_new(root, name)
+        return None if stays else outcome
 
     def _is_kept(self, root: ast.expr) -> bool:
         if not (self.kept and isinstance(root, ast.Name)):
             return False
         return (self.module.names.binding_scope(root), root.id) in self.kept
+
+    def _is_below_new(self, root: ast.expr, name: str) -> bool:
+        """Return whether what replaces the kept root of a name may have the rest."""
+        whole = self.name(root)
+        new = None if whole is None else self.resolve(whole)
+        if whole is None or new is None or not new.replacement:
+            return True
+        become = self.resolve(new.replacement + name[len(whole) :])
+        return become is None or bool(become.replacement)
 
     def is_found(self, node: ast.expr, code: str) -> bool:
         """Return whether there is a finding with this code at the place of a node."""
