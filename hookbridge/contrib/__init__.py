@@ -11,8 +11,8 @@ docs/what-comes-back.md lists the counterparts. A name without one raises: under
 
 Reading order: `namespace` (the modules that a program sees; the source of each name is
 in `hookbridge/tf1_names/contrib_names.py`), `gone` (the names without one),
-`view` with `private_modules`, `keras_package` and `old_backend` (Keras as it was until
-2.3), and `mended_slim`. The room `areas` has what needs new code.
+`module_views` with `private_modules`, `keras_package` and `old_backend` (Keras as it
+was until 2.3), and `mended_slim`. The room `areas` has what needs new code.
 """
 
 from __future__ import annotations

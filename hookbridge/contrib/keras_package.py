@@ -12,8 +12,8 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from hookbridge.contrib.module_views import View
 from hookbridge.contrib.private_modules import KERAS, importable, keras2_package
-from hookbridge.contrib.view import View
 from hookbridge.ground.compat import LAST_WITH_KERAS2, tf_version
 from hookbridge.tf1_names import old_keras
 

@@ -14,7 +14,7 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from hookbridge.contrib.view import PrivateView, View
+from hookbridge.contrib.module_views import PrivateView, View
 from hookbridge.estimator import revive, stand_ins
 from hookbridge.ground.compat import LAST_WITH_KERAS2, tf_version
 from hookbridge.tf1_names.private_names import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from hookbridge.contrib.view import View
+from hookbridge.contrib.module_views import View
 from hookbridge.old_programs.reading.import_statements import canonical
 from hookbridge.tf1_names.old_keras import KERAS, names_of
 from hookbridge.tf1_names.target import table

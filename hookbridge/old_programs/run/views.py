@@ -14,8 +14,8 @@ from typing import Any
 
 from hookbridge.contrib import keras_package, namespace, private_modules
 from hookbridge.contrib.gone import Gone
+from hookbridge.contrib.module_views import View
 from hookbridge.contrib.private_modules import KERAS, PYTHON
-from hookbridge.contrib.view import View
 
 # What a file of TensorFlow 1 reads as the versions: those of the names that it finds.
 VERSION = "1.15.5"

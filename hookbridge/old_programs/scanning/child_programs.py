@@ -36,16 +36,20 @@ def child_programs(module: Module, programs: Programs) -> Iterator[Finding]:
 def _started(module: Module, node: ast.AST) -> Iterator[str]:
     """Yield the Python files that a command starts: a list, or a shell's text."""
     if isinstance(node, ast.List | ast.Tuple) and node.elts:
-        first, *arguments = node.elts
-        if _is_python(first, module):
-            files = (text for argument in arguments for text in _texts(argument))
-            programs = (text for text in files if text.endswith(".py"))
-            yield from itertools.islice(programs, 1)
+        yield from _in_list(node.elts, module)
     elif isinstance(node, ast.Call) and node.args:
         function = module.names.through_program(node.func) or ""
         if function.startswith(_SHELLS) and not isinstance(node.args[0], ast.List):
             for text in _texts(node.args[0]):
                 yield from _IN_SHELL.findall(text)
+
+
+def _in_list(words: list[ast.expr], module: Module) -> Iterator[str]:
+    """Yield the file that Python runs in a command of words, if it is one."""
+    first, *arguments = words
+    if _is_python(first, module):
+        files = (text for argument in arguments for text in _texts(argument))
+        yield from itertools.islice((text for text in files if text.endswith(".py")), 1)
 
 
 def _is_python(node: ast.expr, module: Module) -> bool:

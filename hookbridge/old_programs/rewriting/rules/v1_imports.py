@@ -73,14 +73,20 @@ def apply(
         change = _name_of_tf1 if is_whole or not context.is_v1 else _name_of_tf2
         change(node, context)
     if isinstance(node, ast.Import) and context.in_program.targets_tf1:
-        is_whole = names.import_scope(node) in names.whole_scopes
-        for alias in node.names:
-            if new := _module(alias, is_whole or not context.is_v1, context):
-                context.replace(NAME, alias, new)
+        _import(node, context)
     elif isinstance(node, ast.ImportFrom) and context.is_v1:
         _import_from(node, context)
     elif isinstance(node, ast.Call) and context.is_v1:
         _load(node, context)
+
+
+def _import(node: ast.Import, context: Context) -> None:
+    """Import v1 in place of the modules that a file imports."""
+    names = context.module.names
+    is_whole = names.import_scope(node) in names.whole_scopes
+    for alias in node.names:
+        if new := _module(alias, is_whole or not context.is_v1, context):
+            context.replace(NAME, alias, new)
 
 
 def _module(alias: ast.alias, is_whole: bool, context: Context) -> str:
