@@ -12,7 +12,7 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
-from hookbridge.ground.arguments import parameters_of, with_arguments
+from hookbridge.ground.arguments import parameters_of, why_no_file, with_arguments
 
 
 class UserLoader(SourceFileLoader):
@@ -30,15 +30,20 @@ class UserLoader(SourceFileLoader):
 def load_file(path: str, module_name: str | None = None) -> ModuleType:
     """Run a Python file as a module; its folder is importable, as Python does it.
 
-    `file_text.check_file` says before whether it is there and should be run.
+    `file_text.check_file` says before whether it should be run.
 
     Args:
       path: the file, `NAME.py`.
       module_name: the name of the module; None for that of the file.
 
     Raises:
-      errors.InvalidArgumentError: the file has another name.
+      errors.InvalidArgumentError: there is no such Python file.
     """
+    if not os.path.isfile(path):
+        raise errors.InvalidArgumentError(
+            f"Received the file {path!r}, which {why_no_file(path)}; expected a Python "
+            "file."
+        )
     folder, name = os.path.split(os.path.abspath(path))
     stem, extension = os.path.splitext(name)
     stem = module_name or stem
