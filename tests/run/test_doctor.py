@@ -201,6 +201,7 @@ def test_modules_in_a_folder_of_pythonpath_are_read(
     (tmp_path / "src" / "saving.py").write_text(
         f"{source}def grads():\n    ge.get_backward_walk_ops([])\n"
     )
+    monkeypatch.chdir(tmp_path)  # paths are shown as seen from here
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'nothing'}:{tmp_path / 'src'}")
     assert main(["doctor", str(tmp_path / "train.py")]) == 1
     assert "src/saving.py:1, 3" in capsys.readouterr().out
