@@ -7,7 +7,7 @@ epoch it is in, and whether one is open, is not a phase: `EpochClock` knows.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Literal, get_args
 
 # "unknown": before the next step the run looks where the session is.
 # "in epoch": the next step follows the last one in the same epoch.
@@ -47,14 +47,7 @@ Event = Literal[
     "end",
 ]
 
-_ALL: tuple[Phase, ...] = (
-    "unknown",
-    "in epoch",
-    "in batch",
-    "gradients waiting",
-    "update first",
-    "update next",
-)
+_ALL: tuple[Phase, ...] = get_args(Phase)
 _UPDATES: tuple[Phase, ...] = ("update first", "update next")
 
 
