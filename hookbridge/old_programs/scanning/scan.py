@@ -197,7 +197,7 @@ def _old_file(module: Module, in_program: InProgram) -> Iterator[Finding]:
     shows_it_itself = module.evidence.old or module.evidence.leftover
     if not in_program.targets_tf1 or shows_it_itself or not in_program.meaning.old:
         return
-    if module.names.module_scope in module.names.whole_scopes:
+    if module.names.scopes.module in module.names.scopes.whole_scopes:
         return  # the import stays: each name is one of `compat.v1`
     name = f"TensorFlow 1: {in_program.meaning.old}"
     for node in module.nodes:
