@@ -304,12 +304,12 @@ class Programs:
 
     def _taken(self, module: Module) -> Iterator[str]:
         """Yield the names that other files import one by one from a file's stars."""
-        if not module.names.starred:
+        if not module.names.scopes.starred:
             return
         for importer in self._others(module):
             for name, source_module in self._imports[importer].items():
                 if source_module is module:
-                    for dotted in importer.names.imported_names():
+                    for dotted in importer.names.scopes.imported_names():
                         source, _, attribute = dotted.rpartition(".")
                         if source == name:
                             yield attribute
@@ -351,7 +351,8 @@ class Programs:
         bound = {import_.bound for import_ in all_imports(module.nodes)}
         for importer in self._others(module):
             if module in self._imports[importer].values():
-                used = importer.words if importer.names.starred else importer.attributes
+                has_star = importer.names.scopes.starred
+                used = importer.words if has_star else importer.attributes
                 yield from bound & (used | self._shared(importer))
 
     def _shared(self, module: Module) -> set[str]:

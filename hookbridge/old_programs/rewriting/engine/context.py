@@ -6,7 +6,6 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hookbridge.old_programs.reading.bound_names import Scope
 from hookbridge.old_programs.reading.comments import has_mark
 from hookbridge.old_programs.reading.import_statements import (
     STATEMENTS,
@@ -16,6 +15,7 @@ from hookbridge.old_programs.reading.import_statements import (
 )
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import InProgram
+from hookbridge.old_programs.reading.scopes import Scope
 from hookbridge.old_programs.rewriting.engine.dotted_text import renamed
 from hookbridge.old_programs.rewriting.engine.import_text import ImportText, statements
 from hookbridge.old_programs.rewriting.engine.needed_imports import NeededImports
@@ -80,7 +80,7 @@ class Context:
     def keep_aliases(self) -> None:
         """Note aliases of names that change: only the alias changes, not its uses."""
         names = self.module.names
-        aliases = [(names.module_scope, n, names.bound[n]) for n in names.aliases]
+        aliases = [(names.scopes.module, n, names.bound[n]) for n in names.aliases]
         for scope, name, value in [*aliases, *names.inner_aliases()]:
             outcome = self.resolve(self.meant(canonical(value)))
             if (
@@ -92,7 +92,7 @@ class Context:
 
     def keep(self, imported: Import) -> None:
         """Note that the name of an import keeps its meaning."""
-        scope = self.module.names.import_scope(imported.node)
+        scope = self.module.names.scopes.import_scope(imported.node)
         self.kept.add((scope, imported.bound))
 
     def meant(self, name: str) -> str:
@@ -107,7 +107,7 @@ class Context:
         name = names.canonical(node)
         if name is None:
             return None
-        is_whole = isinstance(node, ast.expr) and names.is_whole(root_of(node))
+        is_whole = names.scopes.is_whole(root_of(node))
         return name if is_whole else self.meant(name)
 
     def resolve(self, name: str) -> Resolution | None:
@@ -154,12 +154,12 @@ class Context:
         stays = self._is_kept(root) and self._is_below_new(root, name)
         return None if stays else outcome
 
-    def _is_kept(self, root: ast.expr) -> bool:
+    def _is_kept(self, root: ast.AST) -> bool:
         if not (self.kept and isinstance(root, ast.Name)):
             return False
-        return (self.module.names.binding_scope(root), root.id) in self.kept
+        return (self.module.names.scopes.binding_scope(root), root.id) in self.kept
 
-    def _is_below_new(self, root: ast.expr, name: str) -> bool:
+    def _is_below_new(self, root: ast.AST, name: str) -> bool:
         """Return whether what replaces the kept root of a name may have the rest."""
         whole = self.name(root)
         new = None if whole is None else self.resolve(whole)

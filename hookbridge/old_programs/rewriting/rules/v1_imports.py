@@ -50,7 +50,8 @@ def prepare(context: Context) -> None:
     """Decide first, because all other rules ask what a name means."""
     bound, names = context.imports.bound, context.module.names
     context.is_v1 = (
-        context.in_program.targets_tf1 and names.module_scope not in names.whole_scopes
+        context.in_program.targets_tf1
+        and names.scopes.module not in names.scopes.whole_scopes
     )
     context.imports.is_v1 = context.is_v1
     if context.is_v1:
@@ -69,7 +70,7 @@ def apply(
     """Change an import, or a name that means another thing without the change."""
     names = context.module.names
     if isinstance(node, ast.Attribute) and context.in_program.targets_tf1:
-        is_whole = names.is_whole(root_of(node))
+        is_whole = names.scopes.is_whole(root_of(node))
         change = _name_of_tf1 if is_whole or not context.is_v1 else _name_of_tf2
         change(node, context)
     if isinstance(node, ast.Import) and context.in_program.targets_tf1:
@@ -83,7 +84,7 @@ def apply(
 def _import(node: ast.Import, context: Context) -> None:
     """Import v1 in place of the modules that a file imports."""
     names = context.module.names
-    is_whole = names.import_scope(node) in names.whole_scopes
+    is_whole = names.scopes.import_scope(node) in names.scopes.whole_scopes
     for alias in node.names:
         if new := _module(alias, is_whole or not context.is_v1, context):
             context.replace(NAME, alias, new)
