@@ -10,20 +10,20 @@ import tensorflow as tf
 from hookbridge.adapters.fit_loop.batches import as_iterators
 from hookbridge.adapters.fit_loop.fit_graph import FitGraphPart
 from hookbridge.adapters.fit_loop.fit_session import FitSessionPart
+from hookbridge.adapters.fit_loop.installed_step_maker import InstalledStepMaker
 from hookbridge.adapters.fit_loop.model_step import ModelInstallation, end_quietly
 from hookbridge.adapters.fit_loop.step_function import ModelsOwnFunction, StepFunction
 from hookbridge.adapters.fit_loop.step_source import StepInstallation, StepSource
 from hookbridge.adapters.guests.guest_record import Guest
-from hookbridge.adapters.hooked_loop.epoch_means import EpochMeans, MetricMeans
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
-from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
+from hookbridge.adapters.hooked_loop.host import LoopHost
 from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN
-from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
 from hookbridge.adapters.keras_model.structure import steps_per_execution
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession, StepRunner
 from hookbridge.ground import compat
-from hookbridge.ground.protocols import Arguments, Hook, KerasModel
+from hookbridge.ground.protocols import Arguments, Hook
+from hookbridge.ground.step_errors import END_OF_DATA
 
 
 def fit_host(run: HookedRun, installation: StepInstallation | None = None) -> LoopHost:
@@ -53,7 +53,7 @@ class StepPolicy:
         return False
 
 
-class NativeStepMaker(StepMaker):
+class NativeStepMaker(InstalledStepMaker):
     """Makes the native step of a run; `installation` makes the loop call it.
 
     A step goes through here twice: the loop calls `run`, which gives the step to
@@ -74,14 +74,11 @@ class NativeStepMaker(StepMaker):
         installation: StepInstallation,
         policy: StepPolicy | None = None,
     ) -> None:
+        super().__init__(run, graph, installation)
         self._policy = policy or StepPolicy()
         self._is_without_hooks = False
-        self._run = run
-        self._graph = graph
-        self._installation = installation
         self._args: Arguments = ()
         self._outputs: Any = None
-        self._has_outputs = False
         self._data_ended = False
         self._is_stopped = False
         # Whether a call makes several steps; the step's own count is read only then.
@@ -167,13 +164,7 @@ class NativeStepMaker(StepMaker):
         session = self._session = self._graph.make_session(run_step, functions)
         return session
 
-    def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
-        monitored.run(self._graph.live.loop_fetches)
-        self._has_outputs = True
-        return self.take_outputs()
-
     def take_outputs(self) -> Any:
-        """Return what the native loop gets from the step that was made last, once."""
         outputs, self._outputs = self._outputs, None
         return outputs
 
@@ -220,27 +211,22 @@ class NativeStepMaker(StepMaker):
         self._is_stopped = mode is not TRAIN
 
     def stopped_by(self, error: BaseException) -> Any:
+        if not self._policy.goes_on():
+            return super().stopped_by(error)
+        self._is_without_hooks = True
         outputs = self.take_outputs()
-        if self._policy.goes_on():
-            self._is_without_hooks = True
-            return self.make_without_hooks() if outputs is None else outputs
-        if outputs is not None:
-            return outputs  # `after_run` raised: the step has been made
-        return self._installation.without_step(error, is_first=not self._has_outputs)
+        return self.make_without_hooks() if outputs is None else outputs
 
     def suspend(self) -> None:
         self._graph.remember()
-        self._installation.suspend()
+        super().suspend()
 
     def resume(self) -> None:
         self._graph.recall()
-        self._installation.resume()
-
-    def means_of(self, model: KerasModel) -> EpochMeans:
-        return MetricMeans(model)
+        super().resume()
 
     def leave(self) -> None:
-        self._installation.leave()
+        super().leave()
         # An iterator that is left to the garbage collector can hold the process up
         # for a minute (docs/decisions/0005-iterators-die-young.md).
         self._args = ()

@@ -16,14 +16,13 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.fit_graph import FitGraphPart
 from hookbridge.adapters.fit_loop.fit_session import FitSessionPart
+from hookbridge.adapters.fit_loop.installed_step_maker import InstalledStepMaker
 from hookbridge.adapters.fit_loop.model_step import ModelInstallation
 from hookbridge.adapters.fit_loop.step_source import StepSource
-from hookbridge.adapters.hooked_loop.epoch_means import EpochMeans, MetricMeans
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
-from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
+from hookbridge.adapters.hooked_loop.host import LoopHost
 from hookbridge.adapters.hooked_loop.modes import TEST, TRAIN
 from hookbridge.adapters.hooked_loop.monitored import (
-    END_OF_DATA,
     ClusterFailure,
     LaterStop,
 )
@@ -45,7 +44,8 @@ from hookbridge.adapters.parameter_server.scheduled_step import ScheduledStep
 from hookbridge.adapters.parameter_server.scheduler import Scheduler
 from hookbridge.adapters.parameter_server.step_values import StepValue
 from hookbridge.ground.patching import assign
-from hookbridge.ground.protocols import Arguments, Hook, KerasModel
+from hookbridge.ground.protocols import Arguments, Hook
+from hookbridge.ground.step_errors import END_OF_DATA
 
 
 def cluster_host(run: HookedRun) -> LoopHost:
@@ -55,22 +55,19 @@ def cluster_host(run: HookedRun) -> LoopHost:
     return LoopHost(graph, FitSessionPart(run, graph, maker.make_session), maker)
 
 
-class ClusterStepMaker(StepMaker):
+class ClusterStepMaker(InstalledStepMaker):
     """Makes the steps of one `fit` on remote workers, and delivers their events."""
 
     def __init__(self, run: HookedRun, graph: FitGraphPart) -> None:
         model = run.model
-        self._run = run
+        super().__init__(run, graph, ModelInstallation(model))
         self._model = model
         self._callbacks = 0
-        self._has_outputs = False
-        self._graph = graph
         self.events: EventQueue = EventQueue(
             self._guard, self._load, connected_workers()
         )
         self._scheduler = Scheduler(model, graph, self.events)
         self._patches = contextlib.ExitStack()
-        self._installation = ModelInstallation(model)
 
     def install(self) -> None:
         model = self._model
@@ -175,10 +172,12 @@ class ClusterStepMaker(StepMaker):
         return self._scheduler.make_session()
 
     def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
-        monitored.run(self._graph.live.loop_fetches)
-        self._has_outputs = True
+        outputs = super().run(monitored)
         if self._scheduler.present is None:
             self._stop_if_preempted()
+        return outputs
+
+    def take_outputs(self) -> Any:
         return self._scheduler.take_outputs()
 
     def _stop_if_preempted(self) -> None:
@@ -187,12 +186,6 @@ class ClusterStepMaker(StepMaker):
 
     def stop(self) -> None:
         assign(self._model, stop_training=True)
-
-    def stopped_by(self, error: BaseException) -> Any:
-        outputs = self._scheduler.take_outputs()
-        if outputs is not None:
-            return outputs  # `after_run` raised: the step has been made
-        return self._installation.without_step(error, is_first=not self._has_outputs)
 
     # -- what is due, and what has failed --------------------------------------------
 
@@ -238,19 +231,8 @@ class ClusterStepMaker(StepMaker):
         with contextlib.suppress(tf.errors.OpError):
             yield
 
-    # -- the model -------------------------------------------------------------------
-
-    def suspend(self) -> None:
-        self._installation.suspend()
-
-    def resume(self) -> None:
-        self._installation.resume()
-
-    def means_of(self, model: KerasModel) -> EpochMeans:
-        return MetricMeans(model)
-
     def leave(self) -> None:
-        self._installation.leave()
+        super().leave()
         self._patches.close()
         self._scheduler.leave()
         self.events.forget()

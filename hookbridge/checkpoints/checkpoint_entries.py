@@ -54,7 +54,6 @@ class Entries:
         self._model = model
         self._shapes = shapes
         self._lookup = lookup or (lambda name: None)
-        self._variables = variables
         self._weights = {v.name: v for v in variables if v.is_weight}
         self._slots = SlotEntries(shapes)
         slots = [v.name for v in variables if v.is_of_optimizer]
