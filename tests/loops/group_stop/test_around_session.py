@@ -100,12 +100,12 @@ def test_a_stop_interrupts_the_step_in_which_it_came(
     monkeypatch.setattr(step_watch, "INTERRUPT_SECS", 0.0)
     log: list[str] = []
     watch, over = StepWatch(), threading.Event()
-    watch.let_one_through = lambda: log.append("one more token")
+    watch.release_by(lambda: log.append("one more token"))
     watch.wake(over)  # between two steps
     watch.step_begins()
     watch.wake(over)  # in a step that nothing may end
     assert (log, watch.is_interrupted) == (["one more token"] * 2, False)
-    watch.interrupt = lambda: log.append("interrupted")
+    watch.interrupt_by(lambda: log.append("interrupted"))
     watch.wake(over)
     assert (log[2:], watch.is_interrupted) == (["one more token", "interrupted"], True)
 
@@ -119,7 +119,7 @@ def test_a_step_that_began_after_the_stop_is_not_interrupted() -> None:
             return self.is_set()
 
     over = NextStep()
-    watch.interrupt = lambda: pytest.fail("interrupted")
+    watch.interrupt_by(lambda: pytest.fail("interrupted"))
     watch.step_begins()
     watch.wake(over)
     over.set()

@@ -98,7 +98,7 @@ def test_the_first_stop_ends_all_with_its_reason_and_code(members: Any) -> None:
 def test_a_stop_wakes_a_process_that_waits_for_it(members: Any, job: Job) -> None:
     chief = join(members("chief"))
     woken = threading.Event()
-    chief.watch.let_one_through = woken.set
+    chief.watch.release_by(woken.set)
     assert stop_job(own_target(job.config("worker")), job.config("worker"), STOP)
     woken.wait()
     assert (chief.reason, chief.code) == STOP

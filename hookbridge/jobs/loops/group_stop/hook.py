@@ -67,10 +67,10 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         """Tell the others that the variables exist; shorten the session's end."""
         _limit_grace(coord)
         watch = self.group.watch
-        watch.let_one_through = functools.partial(_run, session, self._tokens)
+        watch.release_by(functools.partial(_run, session, self._tokens))
         if self._config.cluster:
             limit_close(session)
-        watch.interrupt = None if self._config.is_chief else session.close
+        watch.interrupt_by(None if self._config.is_chief else session.close)
         if self._config.is_chief:
             self.group.ready()
         self._coord = coord

@@ -25,11 +25,9 @@ class StepWatch:
 
     def __init__(self) -> None:
         self._began: float | None = None  # None between two steps
+        self._interrupt: Callable[[], None] | None = None
         self.is_interrupted: bool = False
-        # What releases one worker that waits in `SyncReplicasOptimizer`.
         self.let_one_through: Callable[[], None] | None = None
-        # What ends any other step; None if steps must not be ended.
-        self.interrupt: Callable[[], None] | None = None
 
     def step_begins(self) -> None:
         """Note that the main thread begins a step."""
@@ -39,6 +37,14 @@ class StepWatch:
         """Note that the main thread has left its step of TensorFlow."""
         self._began = None
 
+    def release_by(self, let_one_through: Callable[[], None]) -> None:
+        """Set what releases one worker that waits in `SyncReplicasOptimizer`."""
+        self.let_one_through = let_one_through
+
+    def interrupt_by(self, interrupt: Callable[[], None] | None) -> None:
+        """Set what ends any other step; None if steps must not be ended."""
+        self._interrupt = interrupt
+
     def wake(self, over: threading.Event) -> None:
         """After a stop, wakes the main thread if it waits for other processes."""
         if self.let_one_through is not None:
@@ -46,9 +52,9 @@ class StepWatch:
         began = self._began
         if over.wait(INTERRUPT_SECS) or began is None or self._began != began:
             return
-        if self.interrupt is not None:
+        if self._interrupt is not None:
             self.is_interrupted = True
-            self.interrupt()
+            self._interrupt()
 
     def is_stalled(self) -> bool:
         """Return whether a step takes so long that it may wait for a lost worker."""

@@ -87,7 +87,7 @@ def _begin(hook: GroupStopHook, session: Session, coord: Coordinator) -> None:
         while not group.helpers_end.wait(TOKEN_SECS):
             let_one_through()
 
-    group.watch.let_one_through = stop
+    group.watch.release_by(stop)
     # A program need not call `stop`.
     atexit.register(hook.end, session)
 
