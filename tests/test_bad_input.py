@@ -1,9 +1,9 @@
 """Bad input to every public entry point: the error, its words, and no step before it.
 
-Errors name what they received. `tests/loops/test_bad_cluster_calls.py` has those of clusters
-and towers, `tests/data_rows/test_bad_data.py` those of rows,
-`tests/cli/test_bad_files.py` those of commands, and
-`tests/adapters/session_loop/test_bad_options.py` those of a session's options.
+Errors name what they received. Those of clusters are in
+`tests/loops/test_bad_cluster_calls.py`, of rows in `tests/data_rows/test_bad_data.py`, of
+commands in `tests/cli/test_bad_files.py`, and of a session's options in
+`tests/adapters/session_loop/test_bad_options.py`.
 """
 
 from __future__ import annotations
