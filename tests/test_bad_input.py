@@ -1,8 +1,8 @@
 """Bad input to every public entry point: the error, its words, and no step before it.
 
 Errors name what they received. Those of clusters are in
-`tests/loops/test_bad_cluster_calls.py`, of rows in `tests/data_rows/test_bad_data.py`, of
-commands in `tests/cli/test_bad_files.py`, and of a session's options in
+`tests/loops/test_bad_cluster_calls.py`, of rows in `tests/data_rows/test_bad_data.py`,
+of commands in `tests/cli/test_bad_files.py`, and of a session's options in
 `tests/adapters/session_loop/test_bad_options.py`.
 """
 

@@ -10,13 +10,12 @@ import tensorflow as tf
 from hookbridge.adapters.fit_loop.batches import as_iterators
 from hookbridge.adapters.fit_loop.fit_graph import FitGraphPart
 from hookbridge.adapters.fit_loop.fit_session import FitSessionPart
-from hookbridge.adapters.fit_loop.installed_step_maker import InstalledStepMaker
 from hookbridge.adapters.fit_loop.model_step import ModelInstallation, end_quietly
 from hookbridge.adapters.fit_loop.step_function import ModelsOwnFunction, StepFunction
 from hookbridge.adapters.fit_loop.step_source import StepInstallation, StepSource
 from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
-from hookbridge.adapters.hooked_loop.host import LoopHost
+from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
 from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN
 from hookbridge.adapters.keras_model.structure import steps_per_execution
 from hookbridge.adapters.live_session.program import SessionProgram
@@ -53,7 +52,7 @@ class StepPolicy:
         return False
 
 
-class NativeStepMaker(InstalledStepMaker):
+class NativeStepMaker(StepMaker):
     """Makes the native step of a run; `installation` makes the loop call it.
 
     A step goes through here twice: the loop calls `run`, which gives the step to
@@ -74,11 +73,14 @@ class NativeStepMaker(InstalledStepMaker):
         installation: StepInstallation,
         policy: StepPolicy | None = None,
     ) -> None:
-        super().__init__(run, graph, installation)
         self._policy = policy or StepPolicy()
         self._is_without_hooks = False
+        self._run = run
+        self._graph = graph
+        self._installation = installation
         self._args: Arguments = ()
         self._outputs: Any = None
+        self._has_outputs = False
         self._data_ended = False
         self._is_stopped = False
         # Whether a call makes several steps; the step's own count is read only then.
@@ -164,7 +166,13 @@ class NativeStepMaker(InstalledStepMaker):
         session = self._session = self._graph.make_session(run_step, functions)
         return session
 
+    def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
+        monitored.run(self._graph.live.loop_fetches)
+        self._has_outputs = True
+        return self.take_outputs()
+
     def take_outputs(self) -> Any:
+        """Return what the native loop gets from the step that was made last, once."""
         outputs, self._outputs = self._outputs, None
         return outputs
 
@@ -211,22 +219,24 @@ class NativeStepMaker(InstalledStepMaker):
         self._is_stopped = mode is not TRAIN
 
     def stopped_by(self, error: BaseException) -> Any:
-        if not self._policy.goes_on():
-            return super().stopped_by(error)
-        self._is_without_hooks = True
         outputs = self.take_outputs()
-        return self.make_without_hooks() if outputs is None else outputs
+        if self._policy.goes_on():
+            self._is_without_hooks = True
+            return self.make_without_hooks() if outputs is None else outputs
+        if outputs is not None:
+            return outputs  # `after_run` raised: the step has been made
+        return self._installation.without_step(error, is_first=not self._has_outputs)
 
     def suspend(self) -> None:
         self._graph.remember()
-        super().suspend()
+        self._installation.suspend()
 
     def resume(self) -> None:
         self._graph.recall()
-        super().resume()
+        self._installation.resume()
 
     def leave(self) -> None:
-        super().leave()
+        self._installation.leave()
         # An iterator that is left to the garbage collector can hold the process up
         # for a minute (docs/decisions/0005-iterators-die-young.md).
         self._args = ()

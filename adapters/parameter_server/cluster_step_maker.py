@@ -16,11 +16,10 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.fit_graph import FitGraphPart
 from hookbridge.adapters.fit_loop.fit_session import FitSessionPart
-from hookbridge.adapters.fit_loop.installed_step_maker import InstalledStepMaker
 from hookbridge.adapters.fit_loop.model_step import ModelInstallation
 from hookbridge.adapters.fit_loop.step_source import StepSource
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
-from hookbridge.adapters.hooked_loop.host import LoopHost
+from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
 from hookbridge.adapters.hooked_loop.modes import TEST, TRAIN
 from hookbridge.adapters.hooked_loop.monitored import (
     ClusterFailure,
@@ -55,19 +54,22 @@ def cluster_host(run: HookedRun) -> LoopHost:
     return LoopHost(graph, FitSessionPart(run, graph, maker.make_session), maker)
 
 
-class ClusterStepMaker(InstalledStepMaker):
+class ClusterStepMaker(StepMaker):
     """Makes the steps of one `fit` on remote workers, and delivers their events."""
 
     def __init__(self, run: HookedRun, graph: FitGraphPart) -> None:
         model = run.model
-        super().__init__(run, graph, ModelInstallation(model))
+        self._run = run
         self._model = model
         self._callbacks = 0
+        self._has_outputs = False
+        self._graph = graph
         self.events: EventQueue = EventQueue(
             self._guard, self._load, connected_workers()
         )
         self._scheduler = Scheduler(model, graph, self.events)
         self._patches = contextlib.ExitStack()
+        self._installation = ModelInstallation(model)
 
     def install(self) -> None:
         model = self._model
@@ -172,12 +174,10 @@ class ClusterStepMaker(InstalledStepMaker):
         return self._scheduler.make_session()
 
     def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
-        outputs = super().run(monitored)
+        monitored.run(self._graph.live.loop_fetches)
+        self._has_outputs = True
         if self._scheduler.present is None:
             self._stop_if_preempted()
-        return outputs
-
-    def take_outputs(self) -> Any:
         return self._scheduler.take_outputs()
 
     def _stop_if_preempted(self) -> None:
@@ -186,6 +186,12 @@ class ClusterStepMaker(InstalledStepMaker):
 
     def stop(self) -> None:
         assign(self._model, stop_training=True)
+
+    def stopped_by(self, error: BaseException) -> Any:
+        outputs = self._scheduler.take_outputs()
+        if outputs is not None:
+            return outputs  # `after_run` raised: the step has been made
+        return self._installation.without_step(error, is_first=not self._has_outputs)
 
     # -- what is due, and what has failed --------------------------------------------
 
@@ -231,8 +237,16 @@ class ClusterStepMaker(InstalledStepMaker):
         with contextlib.suppress(tf.errors.OpError):
             yield
 
+    # -- the model -------------------------------------------------------------------
+
+    def suspend(self) -> None:
+        self._installation.suspend()
+
+    def resume(self) -> None:
+        self._installation.resume()
+
     def leave(self) -> None:
-        super().leave()
+        self._installation.leave()
         self._patches.close()
         self._scheduler.leave()
         self.events.forget()
