@@ -278,6 +278,16 @@ PRIVATE: dict[str, PrivateName] = {
         "give callbacks of old programs the data of their validation",
         min_tf=(2, 16),
     ),
+    "keras_backend": PrivateName(
+        "keras.src.backend",
+        "give all threads of old programs one session",
+        max_tf=(2, 15),
+    ),
+    "tf_keras_backend": PrivateName(
+        "tf_keras.src.backend",
+        "give all threads of old programs one session",
+        min_tf=(2, 16),
+    ),
     "default_graph_stack": PrivateName(
         "tensorflow.python.framework.ops:_default_graph_stack",
         "whether an evaluation runs inside a training session of this thread",
