@@ -207,20 +207,6 @@ def test_areas_and_decoders_act_as_on_1_15(outs: list[Any]) -> None:
         assert not differing
 
 
-def test_names_that_only_files_had_are_told_from_those_that_are_gone() -> None:
-    learn = "tf.contrib.learn.python.learn"
-    for name, is_there in {
-        f"{learn}.monitored_session.Scaffold": True,
-        f"{learn}.monitored_session.Other": False,
-        f"{learn}.datasets.mnist.read_data_sets": True,
-        f"{learn}.datasets.base.load_iris": False,
-        "tf.contrib.learn.datasets.base.Dataset": True,
-        "tf.contrib.learn.datasets.base.load_iris": False,
-        "tf.contrib.framework.python.ops.audio_ops.mfcc": True,
-    }.items():
-        assert is_available(name) is is_there, name
-
-
 @pytest.mark.slow
 def test_names_take_the_arguments_and_have_the_members_of_1_15(outs: list[Any]) -> None:
     names = outs[0]
