@@ -19,11 +19,18 @@ def last_name(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def root_of(node: ast.expr) -> ast.expr:
-    """Return the first part of a dotted name."""
+def parts_of(node: ast.AST) -> tuple[ast.AST, list[str]]:
+    """Return what a dotted name begins with, and the attributes after it."""
+    parts: list[str] = []
     while isinstance(node, ast.Attribute):
+        parts.insert(0, node.attr)
         node = node.value
-    return node
+    return node, parts
+
+
+def root_of(node: ast.AST) -> ast.AST:
+    """Return the first part of a dotted name."""
+    return parts_of(node)[0]
 
 
 def called_method(call: ast.Call) -> str:

@@ -328,3 +328,61 @@ def test_callbacks_get_the_params_of_tensorflow_2_1(
         (9, 'self.params["batch_size"]'),
     ]
     assert not diagnose([tmp_path / "old.py"], NEWEST).left
+
+
+THREADS = """import threading
+import numpy as np
+import tensorflow as tf
+from {keras} import backend as K
+from {keras}.layers import Dense
+from {keras}.models import Sequential
+graph, session = tf.get_default_graph(), tf.Session()
+if {is_set}:
+    K.set_session(session)
+model = Sequential([Dense(1, input_shape=(2,))])
+model.set_weights([np.ones((2, 1)), np.zeros(1)])
+model.predict(np.ones((1, 2)))
+def predict():
+    with graph.as_default():
+        print(K.get_session() is session)
+        try:
+            print(model.predict(np.ones((1, 2))).tolist())
+        except tf.errors.FailedPreconditionError:
+            print("not initialized")
+thread = threading.Thread(target=predict)
+thread.start()
+thread.join()
+"""
+# The package, whether a session is set -> what TensorFlow 1.15.5 with Keras 2.2.4
+# prints.
+OF_THREADS = {
+    ("keras", True): ["True", "[[2.0]]"],
+    ("keras", False): ["False", "[[2.0]]"],
+    ("tensorflow.keras", True): ["False", "not initialized"],
+    ("tensorflow.keras", False): ["False", "not initialized"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.both_tensorflows
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[] if case[1] else [pytest.mark.exhaustive])
+        for case in OF_THREADS
+    ],
+    ids=str,
+)
+def test_threads_share_the_session_of_keras_as_a_package(
+    case: tuple[str, bool], tmp_path: Path, launcher: ForkServer
+) -> None:
+    keras, is_set = case
+    (tmp_path / "old.py").write_text(THREADS.format(keras=keras, is_set=is_set))
+    done = launch_fork(launcher, "old.py", cwd=tmp_path)
+    assert done.stdout.splitlines() == OF_THREADS[case], done.stderr
+    (rewritten,) = rewrite_files([tmp_path / "old.py"])
+    assert isinstance(rewritten, FileRewrite)
+    found = [f for f in scan([tmp_path]).findings if f.code == "KERAS_SESSION"]
+    is_named = "KERAS_SESSION" in {todo.code for todo in rewritten.result.todos}
+    assert is_named is bool(found) is (keras == "keras")
+    assert not diagnose([tmp_path / "old.py"], NEWEST).left

@@ -125,6 +125,10 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.framework.meta_graph",
         "the ops of a graph, for `tf.contrib.util`, which have no public name",
     ),
+    "gen_audio_ops": PrivateName(
+        "tensorflow.python.ops.gen_audio_ops",
+        "ops of `tf.contrib.framework`'s audio, which have no public functions today",
+    ),
     "gen_nn_ops": PrivateName(
         "tensorflow.python.ops.gen_nn_ops",
         "ops of `tf.contrib.quantization`, which have no public functions today",
@@ -272,6 +276,16 @@ PRIVATE: dict[str, PrivateName] = {
     "tf_keras_training_v1": PrivateName(
         "tf_keras.src.engine.training_v1",
         "give callbacks of old programs the data of their validation",
+        min_tf=(2, 16),
+    ),
+    "keras_backend": PrivateName(
+        "keras.src.backend",
+        "give all threads of old programs one session",
+        max_tf=(2, 15),
+    ),
+    "tf_keras_backend": PrivateName(
+        "tf_keras.src.backend",
+        "give all threads of old programs one session",
         min_tf=(2, 16),
     ),
     "default_graph_stack": PrivateName(

@@ -58,6 +58,7 @@ _PARTS: dict[str, tuple[str, ...]] = {
         "hookbridge.estimator",
     ),
     "keras": ("tf.keras", "tf.compat.v1.keras", "keras", "tf_keras"),
+    "keras_package": ("keras.",),
     "keras2": (
         *_names("needs Keras 2"),
         *_names("needs Keras 2 as they are", [""]),
@@ -72,6 +73,8 @@ _ANYWHERE = _names("needs v1")
 _AT_MODULE_LEVEL = _names("needs v1 at module level")
 # Their threads read variables, and in these threads no graph is the default one.
 _WITH_THREADS = _names("trains in threads", [""])
+# What starts threads of the program itself.
+_THREADS = frozenset(table("names")["starts threads"])
 
 
 class Use(NamedTuple):
@@ -109,6 +112,8 @@ class Evidence:
     keras2: Use | None = None  # what Keras 3 does not have
     keras2_method: Use | None = None  # a method that models of Keras 3 do not have
     keras_argument: Use | None = None  # an argument that has another name today
+    keras_package: Use | None = None  # a name of `keras`, not of `tf.keras`
+    threads: Use | None = None  # what starts threads of the program itself
     slim: Use | None = None  # a name of tf.contrib that tf_slim has
     keras_choice: Use | None = None  # the program's own choice of its Keras
     # What a callback reads of its `params` that TensorFlow has told until 2.1.
@@ -200,6 +205,8 @@ def _examine_call(node: ast.Call, names: Names, target: Target) -> Iterator[Sign
 
 def _examine_import(full: str, line: int, target: Target) -> Iterator[Sign]:
     """Yield what the import of a name shows."""
+    if full in _THREADS:
+        yield "threads", full, line
     if full.partition(".")[0] in TENSORFLOW:
         yield "tensorflow", full, line
         yield from _examine_name(canonical(full), line, target)
@@ -229,6 +236,8 @@ def _examine_name(name: str, line: int, target: Target) -> Iterator[Sign]:
             yield kind, name, line
     if name.endswith(_SWITCHES):
         yield "switch", name, line
+    if name in _THREADS:
+        yield "threads", name, line
     if name.startswith(_FOR_TF2) or (
         name.startswith("tf.")
         and not name.startswith(_IN_BOTH)

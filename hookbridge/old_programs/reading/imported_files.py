@@ -109,7 +109,7 @@ def link(module: Module, own: Mapping[str, Module]) -> bool:
 
 def _take_starred(names: Names) -> None:
     """Bind what other modules of the program bind that this one stars."""
-    for starred_names in filter(None, map(names.own.get, names.starred)):
+    for starred_names in filter(None, map(names.own.get, names.scopes.starred)):
         for name, dotted in starred_names.bound.items():
             is_given = name in starred_names.given
             if not (is_given or name.startswith("_") or name in names.bound_here):
@@ -133,7 +133,7 @@ def _take_imported(names: Names) -> None:
 
 def _starred_in(source: Names, name: str) -> Given | None:
     """Return where another module's stars have a name that it does not bind."""
-    return None if source.binds(name) else starred.giver(source, name)
+    return None if source.scopes.module.has(name) else starred.giver(source, name)
 
 
 def _through(module: Module) -> Iterator[tuple[str, str]]:

@@ -62,8 +62,8 @@ def old_libraries(module: Module) -> Iterator[tuple[str, Use]]:
 
     Nothing is imported: the packages are looked for.
     """
-    names = module.names
-    roots = {n.partition(".")[0] for n in (*names.bound.values(), *names.starred)}
+    bound, starred = module.names.bound, module.names.scopes.starred
+    roots = {name.partition(".")[0] for name in (*bound.values(), *starred)}
     for name, folder in installed(roots - _OTHERS - _KNOWN_OLD):
         if (use := _reason(folder)) is not None:
             yield name, use

@@ -26,6 +26,14 @@ class Meaning(Evidence):
         return bool(self.old or self.needs_v1 or self.switch or self.estimator)
 
     @property
+    def shares_keras_session(self) -> bool:
+        """Return whether its threads use one session: Keras was a package of its own.
+
+        The Keras of TensorFlow 1.15 had a session for each thread.
+        """
+        return self.is_of_v1 and self.keras_package is not None
+
+    @property
     def v1(self) -> Use | None:
         """Why the v1 behaviour has to be switched on; None if it has not."""
         return self.old or (None if self.switch else self.needs_v1)

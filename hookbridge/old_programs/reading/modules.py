@@ -181,7 +181,7 @@ class Module:
     @property
     def unused_stars(self) -> set[str]:
         """The modules of TensorFlow that it stars, and of which it uses no name."""
-        starred_ones = set(filter(starred.is_followed, self.names.starred))
+        starred_ones = set(filter(starred.is_followed, self.names.scopes.starred))
         return starred_ones - {
             from_star.star for from_star in self.names.given.values()
         }

@@ -145,13 +145,13 @@ class Programs:
         self.given: list[Module] = list(modules)
         self.modules: list[Module] = list(modules)
         self._roots = roots
-        # What the modules put into `sys.path` holds for all of them.
-        self._added: dict[str, None] = {}
+        # The folders that the modules put into `sys.path`, which hold for all of them.
+        self.added: dict[str, None] = {}
         # A file that cannot be read has no module.
         self._by_path: dict[str, Module | None] = {m.path: m for m in modules}
         self._imports: dict[Module, dict[str, Module]] = {}
         for module in self.given:
-            self._added.update(dict.fromkeys(added_folders(module)))
+            self.added.update(dict.fromkeys(added_folders(module)))
         for module in self.modules:  # grows on the way
             self._imports[module] = dict(self._imported(module))
         self._link()
@@ -226,14 +226,9 @@ class Programs:
         path = os.path.realpath(file.file)
         return path in self._by_path and self._by_path[path] is None
 
-    @property
-    def added(self) -> list[str]:
-        """The folders that the modules put into `sys.path`."""
-        return list(self._added)
-
     def roots(self, module: Module) -> list[str]:
         """Return the folders in which a file's imported modules are looked for."""
-        return [*self._roots(module), *self._added]
+        return [*self._roots(module), *self.added]
 
     def _imported(self, module: Module) -> Iterator[tuple[str, Module]]:
         """Yield the own modules that a file imports.
@@ -250,7 +245,7 @@ class Programs:
                 self._by_path[path] = part if isinstance(part, Module) else None
                 if isinstance(part, Module):
                     self.modules.append(part)
-                    self._added.update(dict.fromkeys(added_folders(part)))
+                    self.added.update(dict.fromkeys(added_folders(part)))
             if (module_of_file := self._by_path[path]) is not None:
                 yield name, module_of_file
 
@@ -304,12 +299,12 @@ class Programs:
 
     def _taken(self, module: Module) -> Iterator[str]:
         """Yield the names that other files import one by one from a file's stars."""
-        if not module.names.starred:
+        if not module.names.scopes.starred:
             return
         for importer in self._others(module):
             for name, source_module in self._imports[importer].items():
                 if source_module is module:
-                    for dotted in importer.names.imported_names():
+                    for dotted in importer.names.scopes.imported_names():
                         source, _, attribute = dotted.rpartition(".")
                         if source == name:
                             yield attribute
@@ -351,7 +346,8 @@ class Programs:
         bound = {import_.bound for import_ in all_imports(module.nodes)}
         for importer in self._others(module):
             if module in self._imports[importer].values():
-                used = importer.words if importer.names.starred else importer.attributes
+                has_star = importer.names.scopes.starred
+                used = importer.words if has_star else importer.attributes
                 yield from bound & (used | self._shared(importer))
 
     def _shared(self, module: Module) -> set[str]:

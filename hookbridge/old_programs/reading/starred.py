@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from hookbridge.old_programs.reading.bound_names import Given, Names
 from hookbridge.old_programs.reading.import_statements import canonical
+from hookbridge.old_programs.reading.scopes import Scopes
 from hookbridge.tf1_names import contrib_names, installed_names
 from hookbridge.tf1_names.old_keras import KERAS, was_there
 from hookbridge.tf1_names.removed_in_libraries import (
@@ -36,8 +37,8 @@ def is_followed(module: str) -> bool:
 
 def free_names(tree: ast.Module) -> frozenset[str]:
     """Return the names that starred imports may give to a file; none if it has none."""
-    names = Names(tree, ())
-    return names.free - _BUILTINS if names.starred else frozenset()
+    scopes = Scopes(tree)
+    return scopes.free - _BUILTINS if scopes.starred else frozenset()
 
 
 def follow(names: Names) -> None:
@@ -45,9 +46,9 @@ def follow(names: Names) -> None:
 
     The starred modules of its own program are asked, too, once they are known.
     """
-    if not names.starred:
+    if not names.scopes.starred:
         return
-    free = names.free - _BUILTINS
+    free = names.scopes.free - _BUILTINS
     for name in free & set(names.given):
         del names.given[name], names.bound[name]
     for name in free - set(names.bound):
@@ -76,12 +77,12 @@ def _asked(names: Names, name: str, test: _Test, earlier: list[Names]) -> Given 
     True if one of them gives something else, False if none gives anything.
     """
     earlier.append(names)
-    for module in reversed(names.starred):
+    for module in reversed(names.scopes.starred):
         own_names = names.own.get(module)
         if own_names is not None:
             if own_names in earlier:
                 continue  # it gives nothing, or asks this one
-            if own_names.binds(name):
+            if own_names.scopes.module.has(name):
                 return True
             answer = _asked(own_names, name, test, earlier)
             if answer:
@@ -95,7 +96,7 @@ def _asked(names: Names, name: str, test: _Test, earlier: list[Names]) -> Given 
 
 def _is_doubtful(names: Names, name: str, given: Given) -> bool:
     """Return whether another star gives the name, if this one fails: both are tried."""
-    tried = names.tried
+    tried = names.scopes.tried
     return given.star in tried and any(
         module != given.star and is_followed(module) and gives(module, name)
         for module in tried

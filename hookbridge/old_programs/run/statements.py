@@ -23,7 +23,9 @@ from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.run import absent
 from hookbridge.old_programs.run.given_back.asking import (
+    answered,
     asked,
+    bind,
     comes_first,
     is_asked,
     may_ask,
@@ -172,17 +174,7 @@ class _Rewriting(ast.NodeTransformer):
 
     def visit_Import(self, node: ast.Import) -> Any:
         """Each alias becomes a statement, in order."""
-        if not any(_is_answered(alias.name) for alias in node.names):
-            return node
-        statements: list[ast.stmt] = []
-        for import_ in imports(node):
-            if _is_answered(import_.full):
-                method = "module" if import_.alias.asname else "root"
-                call = self._call(method, import_.full)
-                statements.append(_bind(import_.bound, call))
-            else:
-                statements.append(ast.Import([import_.alias]))
-        return [ast.copy_location(m, node) for m in statements]
+        return answered(node, _is_answered, self._call)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
         """Each name becomes a statement, in order."""
@@ -196,7 +188,7 @@ class _Rewriting(ast.NodeTransformer):
                 statements.append(ast.Expr(call))
             else:
                 call = self._call("name", node.module, alias.name)
-                statements.append(_bind(alias.asname or alias.name, call))
+                statements.append(bind(alias.asname or alias.name, call))
         return [ast.copy_location(m, node) for m in statements]
 
     def visit_Call(self, node: ast.Call) -> Any:
@@ -239,7 +231,3 @@ def _is_answered(name: str) -> bool:
 
 def _listed(nodes: object) -> list[Any]:
     return nodes if isinstance(nodes, list) else [nodes]
-
-
-def _bind(name: str, value: ast.expr) -> ast.Assign:
-    return ast.Assign([ast.Name(name, ast.Store())], value)

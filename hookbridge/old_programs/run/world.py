@@ -97,6 +97,7 @@ def enter(world: World) -> None:
     from hookbridge.old_programs.run.given_back import (
         callback_params,
         keras_constructors,
+        keras_session,
         old_meanings,
         validation_data,
     )
@@ -110,6 +111,8 @@ def enter(world: World) -> None:
     if world.keras2 is not False and keras2_is_installed():
         if world.meaning.is_of_v1 and world.meaning.keras2 is not None:
             validation_data.bring_back()
+        if world.meaning.shares_keras_session:
+            keras_session.bring_back()
         if world.meaning.callback_params is not None and not world.v1:
             callback_params.bring_back()
     if has_estimator(world):

@@ -30,7 +30,7 @@ def stays(imported: Import, module: Module, target: Target) -> bool:
     outcome = resolve(full, target)
     if outcome is None or outcome.code != "KERAS_PRIVATE":
         return False
-    scope = names.import_scope(imported.node)
+    scope = names.scopes.import_scope(imported.node)
     for node in module.nodes:
         if not isinstance(node, ast.Attribute) or id(node) in module.guarded:
             continue
@@ -38,7 +38,7 @@ def stays(imported: Import, module: Module, target: Target) -> bool:
         is_read = name is not None and name != full and is_below(name, full)
         if not (is_read and isinstance(root, ast.Name)):
             continue
-        if names.binding_scope(root) is scope and root.id == imported.bound:
+        if names.scopes.binding_scope(root) is scope and root.id == imported.bound:
             become = resolve(str(name), target)
             if become is not None and not become.replacement:
                 return True

@@ -77,8 +77,8 @@ def _gone(module: Module) -> Iterator[tuple[ast.expr, str]]:
     """Yield removed names and methods, where the program does not define them."""
     names = module.names
     # Any other module may give such a name.
-    is_known = all(map(starred.is_followed, names.starred))
-    builtins = _BUILTINS & names.free if is_known else frozenset()
+    is_known = all(map(starred.is_followed, names.scopes.starred))
+    builtins = _BUILTINS & names.scopes.free if is_known else frozenset()
     defined = {node.name for node in module.nodes if isinstance(node, ast.FunctionDef)}
     for node in module.nodes:
         if type(node) is ast.Name:
@@ -92,7 +92,7 @@ def _gone(module: Module) -> Iterator[tuple[ast.expr, str]]:
 
 def _lists(module: Module) -> Iterator[tuple[ast.expr, str]]:
     """Use of a list, where Python 3 has an iterator or a view."""
-    functions = ITERATORS & module.names.free
+    functions = ITERATORS & module.names.scopes.free
     # What a `DataFrame` calls its keys can be indexed.
     views = frozenset() if "pandas" in module.names.bound.values() else VIEWS
     has_held = False

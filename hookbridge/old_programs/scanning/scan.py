@@ -39,6 +39,7 @@ _PARTS = ("tensorflow.compat", *HIDDEN_PACKAGES)
 _PIN_WAY = "a comment"
 UNUSED_WAY = "the program without this import"
 _CALLBACK_WAY = "an argument of the callback's constructor"
+_SESSION_WAY = "`K.set_session(session)` in each thread that uses a model"
 _V1_WAY = "`tf.compat.v1.disable_v2_behavior()` first thing in the program"
 
 
@@ -101,6 +102,7 @@ def findings_of(module: Module, in_program: InProgram, target: Target) -> list[F
             log = finding_at(module, None, "KERAS_LOG", name, f"`{way}`", first=line)
             findings.append(log)
     findings += _old_callbacks(module, in_program)
+    findings += _session_of_threads(module, in_program)
     for use, name in python2_uses(module):
         findings.append(finding_at(module, use, "PYTHON_2", name, FROM_PYTHON_2))
     return sorted(findings, key=lambda f: (f.cell, f.line, f.column))
@@ -115,6 +117,14 @@ def _old_callbacks(module: Module, in_program: InProgram) -> Iterator[Finding]:
         is_data = name == f"self.{old_callbacks.DATA}"
         if is_data is in_program.meaning.is_of_v1:
             yield finding_at(module, node, "OLD_CALLBACK", name, _CALLBACK_WAY)
+
+
+def _session_of_threads(module: Module, in_program: InProgram) -> Iterator[Finding]:
+    """Find where a program starts threads whose Keras had the session of all."""
+    threads, meaning = module.evidence.threads, in_program.meaning
+    if threads is not None and meaning.shares_keras_session:
+        name, line = threads.name, threads.line
+        yield finding_at(module, None, "KERAS_SESSION", name, _SESSION_WAY, first=line)
 
 
 def _names(module: Module, in_program: InProgram, target: Target) -> Iterator[Finding]:
@@ -187,7 +197,7 @@ def _old_file(module: Module, in_program: InProgram) -> Iterator[Finding]:
     shows_it_itself = module.evidence.old or module.evidence.leftover
     if not in_program.targets_tf1 or shows_it_itself or not in_program.meaning.old:
         return
-    if module.names.module_scope in module.names.whole_scopes:
+    if module.names.scopes.module in module.names.scopes.whole_scopes:
         return  # the import stays: each name is one of `compat.v1`
     name = f"TensorFlow 1: {in_program.meaning.old}"
     for node in module.nodes:

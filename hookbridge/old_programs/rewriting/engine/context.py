@@ -6,7 +6,6 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hookbridge.old_programs.reading.bound_names import Scope
 from hookbridge.old_programs.reading.comments import has_mark
 from hookbridge.old_programs.reading.import_statements import (
     STATEMENTS,
@@ -16,6 +15,7 @@ from hookbridge.old_programs.reading.import_statements import (
 )
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import InProgram
+from hookbridge.old_programs.reading.scopes import Scope
 from hookbridge.old_programs.rewriting.engine.dotted_text import renamed
 from hookbridge.old_programs.rewriting.engine.import_text import ImportText, statements
 from hookbridge.old_programs.rewriting.engine.needed_imports import NeededImports
@@ -43,7 +43,6 @@ class Context:
       parents: `{node: the node that holds it}`.
       imports: what it imports, and what it has to import.
       guests: the guest classes of this file and of others.
-      is_v1: whether `tensorflow` will be that of v1 in this module.
       kept: names that keep their meaning, with the scopes that bind them: no rule
         renames their uses.
       edits: what was done, in the order of the walk.
@@ -70,7 +69,6 @@ class Context:
         }
         self.imports: NeededImports = NeededImports(module, in_program.own, target)
         self.guests: Guests = Guests([module], guests)
-        self.is_v1 = False
         self.kept: set[tuple[Scope | None, str]] = set()
         self.edits: list[Edit] = []
         self.changes = TextChanges(module)
@@ -80,7 +78,7 @@ class Context:
     def keep_aliases(self) -> None:
         """Note aliases of names that change: only the alias changes, not its uses."""
         names = self.module.names
-        aliases = [(names.module_scope, n, names.bound[n]) for n in names.aliases]
+        aliases = [(names.scopes.module, n, names.bound[n]) for n in names.aliases]
         for scope, name, value in [*aliases, *names.inner_aliases()]:
             outcome = self.resolve(self.meant(canonical(value)))
             if (
@@ -92,14 +90,13 @@ class Context:
 
     def keep(self, imported: Import) -> None:
         """Note that the name of an import keeps its meaning."""
-        scope = self.module.names.import_scope(imported.node)
+        scope = self.module.names.scopes.import_scope(imported.node)
         self.kept.add((scope, imported.bound))
 
     def meant(self, name: str) -> str:
         """Return a canonical name, as one of v1 where the module will mean that."""
-        if not self.is_v1 or (self.target.has(name) and not self.target.has_v1(name)):
-            return name
-        return as_v1(name)
+        is_new = self.target.has(name) and not self.target.has_v1(name)
+        return as_v1(name) if self.imports.is_v1 and not is_new else name
 
     def name(self, node: ast.AST) -> str | None:
         """Return the canonical dotted name that a node will mean, or None."""
@@ -107,7 +104,7 @@ class Context:
         name = names.canonical(node)
         if name is None:
             return None
-        is_whole = isinstance(node, ast.expr) and names.is_whole(root_of(node))
+        is_whole = names.scopes.is_whole(root_of(node))
         return name if is_whole else self.meant(name)
 
     def resolve(self, name: str) -> Resolution | None:
@@ -154,12 +151,12 @@ class Context:
         stays = self._is_kept(root) and self._is_below_new(root, name)
         return None if stays else outcome
 
-    def _is_kept(self, root: ast.expr) -> bool:
+    def _is_kept(self, root: ast.AST) -> bool:
         if not (self.kept and isinstance(root, ast.Name)):
             return False
-        return (self.module.names.binding_scope(root), root.id) in self.kept
+        return (self.module.names.scopes.binding_scope(root), root.id) in self.kept
 
-    def _is_below_new(self, root: ast.expr, name: str) -> bool:
+    def _is_below_new(self, root: ast.AST, name: str) -> bool:
         """Return whether what replaces the kept root of a name may have the rest."""
         whole = self.name(root)
         new = None if whole is None else self.resolve(whole)

@@ -161,11 +161,11 @@ def _line(imported: Import, name: str, context: Context) -> NewImport:
 def _all_uses_are_renamed(imported: Import, context: Context) -> bool:
     """Return whether nothing needs an imported name once its uses are renamed."""
     names, is_used = context.module.names, False
-    scope = names.import_scope(imported.node)
+    scope = names.scopes.import_scope(imported.node)
     for node in context.module.nodes:
         if not (isinstance(node, ast.Name) and node.id == imported.bound):
             continue
-        if names.binding_scope(node) is scope:
+        if names.scopes.binding_scope(node) is scope:
             is_used = True
             if not context.is_renamed(node):
                 return False

@@ -11,7 +11,7 @@ import ast
 import functools
 import itertools
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, TypeGuard
 
 from hookbridge.old_programs.reading.bound_names import Names
@@ -23,6 +23,7 @@ from hookbridge.old_programs.run.given_back import (
     removed_randomness,
 )
 from hookbridge.tf1_names import removed_in_libraries
+from hookbridge.tf1_names.syntax import root_of
 
 HELPER = "__hookbridge_given__"
 _READING = "hookbridge.old_programs.run.given_back.reading"
@@ -102,6 +103,30 @@ def comes_first(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
+def answered(
+    node: ast.Import,
+    is_answered: Callable[[str], bool],
+    call: Callable[[str, str], ast.Call],
+) -> ast.AST | list[ast.stmt]:
+    """Return an import with a statement for each name, or unchanged.
+
+    Args:
+      node: the import.
+      is_answered: whether a call takes the place of the import of a module.
+      call: makes it, of a method (`module` or `root`) and the name of the module.
+    """
+    if not any(is_answered(alias.name) for alias in node.names):
+        return node
+    statements: list[ast.stmt] = []
+    for import_ in imports(node):
+        if is_answered(import_.full):
+            method = "module" if import_.alias.asname else "root"
+            statements.append(bind(import_.bound, call(method, import_.full)))
+        else:
+            statements.append(ast.Import([import_.alias]))
+    return [ast.copy_location(statement, node) for statement in statements]
+
+
 class _Asking(ast.NodeTransformer):
     """Replaces what a module reads of removed names."""
 
@@ -117,10 +142,8 @@ class _Asking(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """Ask for each attribute of such a name."""
-        root: ast.expr = node
-        while isinstance(root, ast.Attribute):
-            root = root.value
-        is_of_module = isinstance(root, ast.Name) and self._names.may_be_module(root)
+        root, scopes = root_of(node), self._names.scopes
+        is_of_module = isinstance(root, ast.Name) and scopes.may_be_module(root)
         self.generic_visit(node)
         known = self._of_any if is_of_module else _of_objects()
         if node.attr not in known or not isinstance(node.ctx, ast.Load):
@@ -135,23 +158,17 @@ class _Asking(ast.NodeTransformer):
         is_asking = isinstance(node.func, ast.Name) and node.func.id == "getattr"
         if is_asking and len(node.args) == 2 and not node.keywords:
             owner = node.args[0]
-            if isinstance(owner, ast.Name) and self._names.may_be_module(owner):
+            if isinstance(owner, ast.Name) and self._names.scopes.may_be_module(owner):
                 return self._call(node, "of", *node.args)
         return node
 
     def visit_Import(self, node: ast.Import) -> ast.AST | list[ast.stmt]:
         """Each alias becomes a statement, in order."""
-        if not any(_is_removed(alias.name) for alias in node.names):
-            return node
-        statements: list[ast.stmt] = []
-        for import_ in imports(node):
-            if _is_removed(import_.full):
-                method = "module" if import_.alias.asname else "root"
-                call = self._call(node, method, ast.Constant(import_.full))
-                statements.append(_bind(import_.bound, call))
-            else:
-                statements.append(ast.Import([import_.alias]))
-        return [ast.copy_location(statement, node) for statement in statements]
+
+        def call(method: str, name: str) -> ast.Call:
+            return self._call(node, method, ast.Constant(name))
+
+        return answered(node, _is_removed, call)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.stmt]:
         """Each name becomes a statement, in order."""
@@ -163,12 +180,12 @@ class _Asking(ast.NodeTransformer):
             words: list[ast.expr] = [ast.Constant(node.module)]
             if import_.bound == "*" and node.module in _starred():
                 words.append(ast.Call(ast.Name("globals", ast.Load()), [], []))
-                words += map(ast.Constant, sorted(self._names.free))
+                words += map(ast.Constant, sorted(self._names.scopes.free))
                 statements.append(ast.Expr(self._call(node, "star", *words)))
             elif _is_removed(node.module) or import_.full in _imported():
                 words.append(ast.Constant(import_.alias.name))
                 call = self._call(node, "name", *words)
-                statements.append(_bind(import_.bound, call))
+                statements.append(bind(import_.bound, call))
             else:
                 statements.append(ast.ImportFrom(node.module, [import_.alias], 0))
                 continue
@@ -234,5 +251,6 @@ def _starred() -> frozenset[str]:
     return frozenset(name.rpartition(".")[0] for name in _imported()) - {""}
 
 
-def _bind(name: str, value: ast.expr) -> ast.Assign:
+def bind(name: str, value: ast.expr) -> ast.Assign:
+    """Return the statement that gives a value to a name."""
     return ast.Assign([ast.Name(name, ast.Store())], value)
