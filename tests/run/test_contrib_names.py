@@ -194,3 +194,17 @@ def test_names_whose_only_place_is_a_private_module_are_living() -> None:
     assert server.__module__.startswith("tensorflow.python.distribute")
     for name in ("hooks.ProfilerHook", "eager.num_gpus", "eager.ASYNC"):
         assert is_available(f"tf.contrib.{name}"), name
+
+
+def test_names_that_only_files_had_are_told_from_those_that_are_gone() -> None:
+    learn = "tf.contrib.learn.python.learn"
+    for name, is_there in {
+        f"{learn}.monitored_session.Scaffold": True,
+        f"{learn}.monitored_session.Other": False,
+        f"{learn}.datasets.mnist.read_data_sets": True,
+        f"{learn}.datasets.base.load_iris": False,
+        "tf.contrib.learn.datasets.base.Dataset": True,
+        "tf.contrib.learn.datasets.base.load_iris": False,
+        "tf.contrib.framework.python.ops.audio_ops.mfcc": True,
+    }.items():
+        assert is_available(name) is is_there, name
