@@ -74,16 +74,15 @@ def _version_of_keras2() -> str:
 
 def _shared() -> dict[str, Callable[[], Any]]:
     """Return the names that both views add to TensorFlow's."""
-    added: dict[str, Callable[[], Any]] = {
+    return {
         "contrib": namespace.root,
         "examples": _examples,
         "pywrap_tensorflow": functools.partial(
             private_modules.find, f"{PYTHON}.pywrap_tensorflow"
         ),
+        "core": functools.partial(importlib.import_module, "tensorflow.core"),
+        "python": functools.partial(private_modules.Package, PYTHON),
     }
-    added["core"] = functools.partial(importlib.import_module, "tensorflow.core")
-    added["python"] = functools.partial(private_modules.Package, PYTHON)
-    return added
 
 
 def _examples() -> Any:
