@@ -24,9 +24,8 @@ class Facade(types.ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         replaced = self.__dict__["_facade_replaced"].get(name)
-        if replaced is not None:
-            return replaced()
-        return getattr(self.__dict__["_facade_real"], name)
+        real = self.__dict__["_facade_real"]
+        return getattr(real, name) if replaced is None else replaced()
 
     def __setattr__(self, name: str, value: object) -> None:
         setattr(self.__dict__["_facade_real"], name, value)
