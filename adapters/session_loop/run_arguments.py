@@ -47,13 +47,9 @@ class RunArguments:
         and their feeds are checked.
         """
         counted = self._counted
-        if (
-            counted is not None
-            and counted.has_next(step)
-            and not self._rates.changes.fed
-        ):
-            return counted
-        return None
+        if counted is None or self._rates.changes.fed or not counted.has_next(step):
+            return None
+        return counted
 
     def of_step(self, step: ReachedOps, feed_dict: Mapping[Any, Any] | None) -> Any:
         """Return the arguments of a step, which begins."""
