@@ -274,11 +274,11 @@ def _decays(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
         ("not times the rate", port.weights),
     ):
         coefficients = _of_each_variable(left, amount, rules)
-        chosen = coefficients[np.abs(coefficients) > 0.05 * np.abs(coefficients).max()]
+        of = np.abs(coefficients) > 0.05 * np.abs(coefficients).max()
+        chosen = coefficients[of]
         if not chosen.size or np.ptp(chosen) > 0.02 * np.abs(chosen).max():
             continue
         common = float(np.median(chosen))
-        of = np.abs(coefficients) > 0.05 * np.abs(coefficients).max()
         residual = left - amount * np.where(of, common, 0.0)[port.owner]
         part = rules.explained_but(residual)
         who = "port" if common < 0 else "reference"
