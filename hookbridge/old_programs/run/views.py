@@ -14,7 +14,7 @@ from typing import Any
 
 from hookbridge.contrib import keras_package, namespace, private_modules
 from hookbridge.contrib.gone import Gone
-from hookbridge.contrib.module_views import View
+from hookbridge.contrib.module_views import PrivateView, View
 from hookbridge.contrib.private_modules import KERAS, PYTHON
 
 # What a file of TensorFlow 1 reads as the versions: those of the names that it finds.
@@ -87,9 +87,27 @@ def _shared() -> dict[str, Callable[[], Any]]:
             private_modules.find, f"{PYTHON}.pywrap_tensorflow"
         ),
     }
+    added["compat"] = _compat
     added["core"] = functools.partial(importlib.import_module, "tensorflow.core")
     added["python"] = functools.partial(private_modules.Package, PYTHON)
     return added
+
+
+def _compat() -> View:
+    import tensorflow as tf
+
+    return View("tensorflow.compat", (tf.compat,), {"v1": compat_v1})
+
+
+@functools.cache
+def compat_v1() -> View:
+    """Return what `tensorflow.compat.v1` is in a file.
+
+    Programs that a person has begun to upgrade look for `tf.contrib` in it.
+    """
+    import tensorflow as tf
+
+    return PrivateView("tensorflow.compat.v1", (tf.compat.v1,), _shared())
 
 
 def _examples() -> Any:
