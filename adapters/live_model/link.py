@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from hookbridge.adapters.live_model.clone import Clone
@@ -16,7 +16,15 @@ from hookbridge.ground.protocols import Variable
 
 
 class Link:
-    """Keeps what callbacks hold of the live model equal to the session."""
+    """Keeps what callbacks hold of the live model equal to the session.
+
+    Args:
+      weights: the weights of the model in the graph.
+      optimizer: the stand-in for the optimizer of the graph.
+      rates: the learning rates of the graph.
+      counters: what callbacks ask for batch counters and metrics.
+      clone: the eager clone of a Keras model; None without such a model.
+    """
 
     def __init__(
         self,
@@ -27,11 +35,10 @@ class Link:
         clone: Clone | None,
     ) -> None:
         self.weights = weights
-        self.clone = clone
-        self._optimizer = optimizer
-        self.count: Callable[..., None] = counters.count
-        self._counters = counters
+        self.optimizer = optimizer
         self.rates = rates
+        self.counters = counters
+        self.clone = clone
         self._weights_used = weights.mirrors.touched
         self._rates_used = rates.touched
         self.classes: EagerClasses = EagerClasses()
@@ -48,10 +55,10 @@ class Link:
         """Around an event: callbacks read and set the session's present values."""
         mirrors = self.weights.mirrors
         self.classes.switch()
-        self._counters.sync()
+        self.counters.sync()
         mirrors.begin_event()
         self.rates.begin_event()
-        self._optimizer.sync_iterations()
+        self.optimizer.sync_iterations()
         try:
             yield
             self.push()
@@ -81,5 +88,5 @@ class Link:
         """Return whether an eager variable follows the session."""
         return self.weights.mirrors.has(variable) or any(
             variable is live_variable
-            for live_variable in self._optimizer.live_variables()
+            for live_variable in self.optimizer.live_variables()
         )

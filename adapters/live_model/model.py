@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,9 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.live_model.clone import Clone, require_clone
-from hookbridge.adapters.live_model.counters import LiveCounters
 from hookbridge.adapters.live_model.link import Link
 from hookbridge.adapters.live_model.model_files import ModelFiles
-from hookbridge.adapters.live_model.optimizer import LiveOptimizer
-from hookbridge.adapters.live_model.rates import LiveRates
-from hookbridge.adapters.live_model.weights import LiveWeights, WeightsView
+from hookbridge.adapters.live_model.weights import WeightsView
 from hookbridge.adapters.session_graph import session_variables
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import Graph
@@ -50,32 +47,24 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
     # `isinstance`, `clone_model` and trackers see the class of the graph's model.
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # type: ignore[override]
-        clone = self.__dict__.get("_live_clone")
+        clone = self._live_clone
         return type(clone.model) if clone else LiveModel
 
     def __init__(
         self,
+        link: Link,
         *,
-        weights: LiveWeights,
-        optimizer: LiveOptimizer,
-        rates: LiveRates,
-        counters: LiveCounters,
-        clone: Clone | None,
         metrics: Sequence[str],
         graph: Graph,
         evaluate: Callable[[], Mapping[str, float]] | None,
         backups: frozenset[str] = frozenset(),
     ) -> None:
-        self._live_weights = weights
-        self._live_clone = clone
+        self.live_link: Link = link
+        self._live_weights = link.weights
         self._live_graph = graph
         self._live_evaluate = evaluate
-        self._live_counters = counters
-        # Metrics that the validation has and the training does not.
-        self._live_test_metrics: list[str] = []
-        self.optimizer = optimizer
-        self.live_link: Link = Link(weights, optimizer, rates, counters, clone)
-        files = ModelFiles(weights, rates, clone, graph, backups)
+        self.optimizer = link.optimizer
+        files = ModelFiles(link, graph, backups)
         self.save_weights: Callable[..., None] = files.save_weights
         self.load_weights: Callable[..., None] = files.load_weights
         self.save: Callable[..., None] = files.save
@@ -86,6 +75,11 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
         self._training_state: Any = None
         self._initial_epoch: int | None = None
         self._distribution_strategy: Any = None
+
+    @property
+    def _live_clone(self) -> Clone | None:
+        link = self.__dict__.get("live_link")
+        return None if link is None else link.clone
 
     @property
     def layers(self) -> list[Any]:
@@ -189,9 +183,7 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
     @property
     def metrics(self) -> list[Any]:
         """Keras metrics of this model's `logs`, with name and direction."""
-        return self._live_counters.metrics(
-            [*self.metrics_names, *self._live_test_metrics]
-        )
+        return self.live_link.counters.metrics(self.metrics_names)
 
     @property
     def distribute_strategy(self) -> Any:
@@ -199,9 +191,11 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
         with compat.private("eager_mode")():
             return tf.distribute.get_strategy()
 
-    _train_counter = property(lambda self: self._live_counters.variable("train"))
-    _test_counter = property(lambda self: self._live_counters.variable("test"))
-    _predict_counter = property(lambda self: self._live_counters.variable("predict"))
+    _train_counter = property(lambda self: self.live_link.counters.variable("train"))
+    _test_counter = property(lambda self: self.live_link.counters.variable("test"))
+    _predict_counter = property(
+        lambda self: self.live_link.counters.variable("predict")
+    )
 
     @property
     def _is_graph_network(self) -> bool:
@@ -229,17 +223,11 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
         del args
         return self._trackable_children().get(name)
 
-    def live_note_metrics(self, names: Iterable[str]) -> None:
-        """Add metrics of a validation to those that callbacks can look up."""
-        for name in names:
-            if name not in (*self.metrics_names, *self._live_test_metrics):
-                self._live_test_metrics.append(name)
-
     def __getattr__(self, name: str) -> Any:
         # Python calls this only for names that are not defined above.
         if name.startswith(("__", "_live")) or name == "live_link":
             raise AttributeError(name)
-        clone = self.__dict__.get("_live_clone")
+        clone = self._live_clone
         if clone and hasattr(clone.model, name):
             return clone.attribute(name)
         raise errors.LiveModelError(

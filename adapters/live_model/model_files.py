@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hookbridge.adapters.live_model import backup, weight_files
-from hookbridge.adapters.live_model.clone import Clone, require_clone
-from hookbridge.adapters.live_model.rates import LiveRates
-from hookbridge.adapters.live_model.weights import LiveWeights
+from hookbridge.adapters.live_model.clone import require_clone
+from hookbridge.adapters.live_model.link import Link
 from hookbridge.adapters.session_graph import saved
 from hookbridge.ground.protocols import Graph
 
@@ -15,17 +14,8 @@ from hookbridge.ground.protocols import Graph
 class ModelFiles:
     """Saving and loading: through the clone if there is one, else by variable name."""
 
-    def __init__(
-        self,
-        weights: LiveWeights,
-        rates: LiveRates,
-        clone: Clone | None,
-        graph: Graph,
-        backups: frozenset[str],
-    ) -> None:
-        self._weights = weights
-        self._rates = rates
-        self._clone = clone
+    def __init__(self, link: Link, graph: Graph, backups: frozenset[str]) -> None:
+        self._link = link
         self._graph = graph
         self._backups = backups
 
@@ -43,13 +33,13 @@ class ModelFiles:
         written as HDF5 (a name such as `*.h5`, or `save_format="h5"`), otherwise as a
         TF1 checkpoint. An option that would have no effect on a bare graph is refused.
         """
-        path, live = str(filepath), self._weights
+        path, live = str(filepath), self._link.weights
         if path in self._backups:
-            backup.save(path, live, self._rates, self._graph)
-        elif self._clone:
+            backup.save(path, live, self._link.rates, self._graph)
+        elif self._link.clone:
             keywords = _given(save_format=save_format, options=options, **others)
             with live.file_call():
-                self._clone.model.save_weights(
+                self._link.clone.model.save_weights(
                     filepath, overwrite=overwrite, **keywords
                 )
         else:
@@ -71,13 +61,13 @@ class ModelFiles:
         that is not in the file keeps its value; with `skip_mismatch`, a variable of
         another shape keeps its value too. Other options are refused there.
         """
-        path, live = str(filepath), self._weights
+        path, live = str(filepath), self._link.weights
         if path in self._backups:
-            return backup.load(path, live, self._rates, self._graph)
-        if self._clone:
+            return backup.load(path, live, self._link.rates, self._graph)
+        if self._link.clone:
             keywords = _given(by_name=by_name or None, options=options, **others)
             with live.file_call():
-                return self._clone.model.load_weights(
+                return self._link.clone.model.load_weights(
                     filepath, skip_mismatch=skip_mismatch, **keywords
                 )
         weight_files.check_options("load_weights", options, others)
@@ -92,8 +82,8 @@ class ModelFiles:
 
     def save(self, filepath: Any, overwrite: bool = True, **options: Any) -> None:
         """Write the whole model with the session's weights."""
-        clone = require_clone(self._clone, "save")
-        with self._weights.file_call():
+        clone = require_clone(self._link.clone, "save")
+        with self._link.weights.file_call():
             clone.model.save(filepath, overwrite=overwrite, **options)
 
 

@@ -11,6 +11,7 @@ from hookbridge.adapters.guests import roles
 from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.live_model.clone import Clone
 from hookbridge.adapters.live_model.counters import LiveCounters
+from hookbridge.adapters.live_model.link import Link
 from hookbridge.adapters.live_model.model import LiveModel
 from hookbridge.adapters.live_model.optimizer import live_optimizer
 from hookbridge.adapters.live_model.rates import LiveRates
@@ -145,14 +146,6 @@ class CallbackRun:
         if name is not None:
             self.stop_reason = f"`{name}` asked for a stop"
 
-    def begin_once(self, counter: object, event: str) -> None:
-        """Read the global step; deliver the begin event if it was not yet."""
-        if counter is not None:
-            self.step = int(self.session.run(counter))
-        if not self.started:
-            with self.starting():
-                self.deliver(event, {})
-
     @contextlib.contextmanager
     def starting(self) -> Iterator[None]:
         """Around the begin of the run; if it fails, the next session begins it again.
@@ -195,16 +188,14 @@ class CallbackRun:
             weights = LiveWeights(trained, frozen, session, source.weights)
             clone = Clone(source, weights)
         live = LiveRates(rates, session, None if "keras3" in flavours else step)
+        optimizer = live_optimizer(live.each, step, flavours)
+        link = Link(weights, optimizer, live, LiveCounters(step, flavours), clone)
         self.model = LiveModel(
-            weights=weights,
-            optimizer=live_optimizer(live.each, step, flavours),
-            rates=live,
-            counters=LiveCounters(step, flavours),
-            clone=clone,
+            link,
             metrics=metrics,
             graph=self.graph,
             evaluate=evaluate,
             backups=self.config.backups,
         )
-        self.model.live_link.run = weakref.ref(self)
-        self.push_assigned = self.model.live_link.push_assigned
+        link.run = weakref.ref(self)
+        self.push_assigned = link.push_assigned

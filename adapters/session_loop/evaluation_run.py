@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import tensorflow as tf
 
@@ -17,16 +18,48 @@ from hookbridge.ground.protocols import Coordinator, Graph, RunContext
 from hookbridge.ground.structures import RecentlyUsed
 
 
-class EvaluationRun(CallbackRun):
-    """A run on an evaluation graph: every eval step is a test batch."""
+class _BatchRun(CallbackRun):
+    """A run that trains nothing: its batches, numbered from 0, in one of two modes."""
 
     borrows = True
+    mode: Literal["test", "predict"]
+
+    def __init__(self, config: HookOptions, graph: Graph, counter: object) -> None:
+        super().__init__(config, graph)
+        self._counter = counter
+        self._batch = 0
+        self._is_in_batch = False
+
+    def created(self, coord: Coordinator) -> None:
+        """Read the global step; deliver the begin event if it was not yet."""
+        if self._counter is not None:
+            self.step = int(self.session.run(self._counter))
+        if not self.started:
+            with self.starting():
+                self.deliver(f"on_{self.mode}_begin", {})
+
+    def after_session_run(self, run_context: RunContext) -> None:
+        if not self._is_in_batch:
+            return
+        self._is_in_batch = False
+        self.model.live_link.counters.count(self.mode)
+        self.deliver(f"on_{self.mode}_batch_end", self._batch, self._logs_of_batch())
+        self._batch += 1
+
+    def _logs_of_batch(self) -> Mapping[str, Any]:
+        """Return the logs of the batch that has ended."""
+        raise NotImplementedError
+
+
+class EvaluationRun(_BatchRun):
+    """A run on an evaluation graph: every eval step is a test batch."""
+
+    mode = "test"
 
     def __init__(
         self, config: HookOptions, graph: Graph, counter: object, steps: StepFinder
     ) -> None:
-        super().__init__(config, graph)
-        self._counter = counter
+        super().__init__(config, graph, counter)
         self._steps = steps
         self._sources = eval_log_sources.find(config.logs, graph)
         self.make_model(
@@ -37,11 +70,6 @@ class EvaluationRun(CallbackRun):
         self._logs = EpochLogs(self._sources)
         self._pulls = DataPulls(self._sources, steps.movers, idle_steps=True)
         self._requests = RecentlyUsed()  # of `(SessionRunArgs | None,)`
-        self._batch = 0
-        self._is_in_batch = False
-
-    def created(self, coord: Coordinator) -> None:
-        self.begin_once(self._counter, "on_test_begin")
 
     def before_session_run(self, run_context: RunContext) -> Any:
         self.session = run_context.session
@@ -66,13 +94,13 @@ class EvaluationRun(CallbackRun):
         return request[0]
 
     def after_session_run(self, run_context: RunContext) -> None:
-        if not self._is_in_batch:
-            return
-        self._is_in_batch = False
-        self.model.live_link.count("test")
-        self.deliver("on_test_batch_end", self._batch, self._logs.update(self.results))
-        self._batch += 1
-        self._pass_stop_on()
+        ends_batch = self._is_in_batch
+        super().after_session_run(run_context)
+        if ends_batch:
+            self._pass_stop_on()
+
+    def _logs_of_batch(self) -> Mapping[str, Any]:
+        return self._logs.update(self.results)
 
     def _pass_stop_on(self) -> None:
         if self.model.stop_training:
@@ -97,23 +125,17 @@ class EvaluationRun(CallbackRun):
         self._pass_stop_on()
 
 
-class PredictionRun(CallbackRun):
+class PredictionRun(_BatchRun):
     """A run on a graph that neither trains nor evaluates.
 
     Every run of the session that returns something is a batch.
     """
 
-    borrows = True
+    mode = "predict"
 
     def __init__(self, config: HookOptions, graph: Graph, counter: object) -> None:
-        super().__init__(config, graph)
-        self._counter = counter
+        super().__init__(config, graph, counter)
         self.make_model([], [], None)
-        self._batch = 0
-        self._is_in_batch = False
-
-    def created(self, coord: Coordinator) -> None:
-        self.begin_once(self._counter, "on_predict_begin")
 
     def before_session_run(self, run_context: RunContext) -> Any:
         self.session = run_context.session
@@ -128,13 +150,8 @@ class PredictionRun(CallbackRun):
         # The same fetches again: the session computes them once.
         return tf.compat.v1.train.SessionRunArgs(fetches)
 
-    def after_session_run(self, run_context: RunContext) -> None:
-        if not self._is_in_batch:
-            return
-        self._is_in_batch = False
-        self.model.live_link.count("predict")
-        self.deliver("on_predict_batch_end", self._batch, {"outputs": self.results})
-        self._batch += 1
+    def _logs_of_batch(self) -> Mapping[str, Any]:
+        return {"outputs": self.results}
 
     def finish(self) -> None:
         self.deliver("on_predict_end", {})

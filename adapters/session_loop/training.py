@@ -76,8 +76,6 @@ class TrainingRun(CallbackRun):
         self._arguments = RunArguments(self._reader, live_rates)
         self._stop = TrainingStop(self.model)
         self._phase: Phase = "unknown"
-        # The step that the run began at, before callbacks moved it.
-        self._first_step: int | None = None
         self._batch = 0  # number of the open batch
         self._is_step = False  # whether the run that is made now is a step
         self._waiting_runs = 0  # runs that did not move the global step
@@ -114,7 +112,7 @@ class TrainingRun(CallbackRun):
         self._read_step()
         # A step may have been lost with its session.
         self._phase, self._is_step = AFTER["session"][self._phase], False
-        if self.started and self._is_lost(before):
+        if self.started and self._state.is_lost(self.session, before, self.step):
             self.started = False
         self._epochs.begin_session(self.step)
         if not self.started:
@@ -125,15 +123,6 @@ class TrainingRun(CallbackRun):
         if self.model.stop_training:
             self._stop.end_session()
 
-    def _is_lost(self, before: int) -> bool:
-        """Return whether a new session has nothing of the run, not even a checkpoint.
-
-        Its variables are then as they were when the run began.
-        """
-        return self.step == self._first_step and self._state.keeper.is_lost(
-            self.session, went_back=self.step < before
-        )
-
     def _forget(self) -> None:
         """Go back to before the run began: it begins again, as in a new process."""
         self.model.stop_training = False
@@ -142,9 +131,8 @@ class TrainingRun(CallbackRun):
 
     def _begin(self) -> None:
         """Begin the run: in its first session, or again in one that lost it."""
-        if self._first_step is not None:
+        if self._state.first_step is not None:
             self._forget()
-        self._first_step = self.step
         calls = self.audience.calls
         if not (calls["on_train_batch_begin"] or calls["on_train_batch_end"]):
             self._arguments.count_only()

@@ -48,7 +48,7 @@ class ValidationRun:
         assert self._validation is not None
         run = self._run
         run.deliver("on_test_begin", {})
-        run.model.live_link.count("test", 0)
+        run.model.live_link.counters.count("test", 0)
         made = guest_errors.validated(self._validation, run.session, self)
         result = values.as_test_logs(made)
         run.deliver("on_test_end", dict(result))
@@ -69,7 +69,7 @@ class ValidationRun:
         """Compare the first result with what callbacks monitor."""
         if not self._checked:
             self._checked = True
-            self._run.model.live_note_metrics(result)
+            self._run.model.live_link.counters.note_test_metrics(result)
             training = self._run.model.metrics_names
             monitors.check_val_monitors(self._run.config, training, list(result))
 
@@ -95,5 +95,5 @@ class ValidationRun:
         self._run.deliver("on_test_batch_begin", batch, {})
 
     def batch_end(self, batch: int, logs: Mapping[str, Any]) -> None:
-        self._run.model.live_link.count("test")
+        self._run.model.live_link.counters.count("test")
         self._run.deliver("on_test_batch_end", batch, values.as_test_logs(logs))

@@ -36,6 +36,8 @@ class RunState:
         self.backups: list[Backup] = []
         self.is_ready = False
         self.is_over = False
+        # The step that the run began at, before callbacks moved it.
+        self.first_step: int | None = None
         keeper: GraphKeeper | None = save_keepers.keeper_of_graph(graph)
         if keeper is None or keeper.is_closed:
             keeper = GraphKeeper(graph, checkpoint_dir)
@@ -45,9 +47,24 @@ class RunState:
 
     def find_restart_step(self, session: Session, step: int) -> int:
         """See `GraphKeeper`; all callbacks have joined the run by now."""
+        self.first_step = step
         self.part.note_construction()
         self.backups = backups_of(self.part.callbacks)
         return self.keeper.find_restart_step(session, step, self.backups)
+
+    def is_lost(self, session: Session, before: int, step: int) -> bool:
+        """Return whether a new session has nothing of the run, not even a checkpoint.
+
+        Its variables are then as they were when the run began.
+
+        Args:
+          session: the session that replaces another one.
+          before: the step of that other one.
+          step: the step of the new one.
+        """
+        if step != self.first_step:
+            return False
+        return self.keeper.is_lost(session, went_back=step < before)
 
     @contextlib.contextmanager
     def ending(self, ending: Ending) -> Iterator[None]:

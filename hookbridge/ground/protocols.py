@@ -47,7 +47,7 @@ class Graph(Protocol):
 
     def get_tensor_by_name(self, name: str) -> Any: ...
 
-    def unique_name(self, name: str, mark_as_used: bool = True) -> str: ...
+    def unique_name(self, name: str) -> str: ...
 
     @property
     def graph_def_versions(self) -> Any: ...
@@ -61,15 +61,11 @@ class Operation(Protocol):
 
     name: str
     type: str
-    graph: Any
     inputs: Any
     outputs: list[Any]
     control_inputs: list[Any]
-    device: str
     node_def: Any
     op_def: Any
-
-    def get_attr(self, name: str) -> Any: ...
 
 
 class Tensor(Protocol):
@@ -80,7 +76,6 @@ class Tensor(Protocol):
     graph: Any
     dtype: Any
     shape: Any
-    value_index: int
 
     def consumers(self) -> list[Any]: ...
 
@@ -94,11 +89,6 @@ class Variable(Protocol):
     device: str
     dtype: Any
     shape: Any
-    initializer: Any
-
-    def value(self) -> Any: ...
-
-    def read_value(self) -> Any: ...
 
     def numpy(self) -> Any: ...
 
@@ -178,9 +168,6 @@ class RunValues(Protocol):
 
     @property
     def results(self) -> Any: ...
-
-    @property
-    def run_metadata(self) -> Any: ...
 
 
 class Hook(Protocol):

@@ -121,9 +121,7 @@ def _facts_of_update(pairing: Pairing, first: Measure) -> Iterator[Cause]:
             yield Cause(name, text)
     if first.name not in pairing.variables.pairs:
         return
-    names = first.name, pairing.variables.pairs[first.name]
-    lines = [r.steps[first.step - 1].line for r in (pairing.reference, pairing.port)]
-    moves = [line["change_norms"][n] for line, n in zip(lines, names, strict=True)]
+    moves = pairing.moves(first)
     for who, move in zip(("reference", "port"), moves, strict=True):
         if not move and any(moves):
             text = f"`{first.name}` does not move in the {who}: frozen, or left out"

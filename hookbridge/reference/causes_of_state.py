@@ -35,9 +35,7 @@ def state_causes(pairing: Pairing, first: Measure) -> Iterator[Cause]:
 
 
 def _counter(pairing: Pairing, first: Measure) -> Iterator[Cause]:
-    lines = [r.steps[first.step - 1].line for r in (pairing.reference, pairing.port)]
-    names = first.name, pairing.variables.pairs[first.name]
-    a, b = (line["change_norms"][n] for line, n in zip(lines, names, strict=True))
+    a, b = pairing.moves(first)
     yield Cause(
         "counter",
         f"`{first.name}` moves by {b:g} in the port in a step, by {a:g} in the "
@@ -47,11 +45,8 @@ def _counter(pairing: Pairing, first: Measure) -> Iterator[Cause]:
 
 def _moved(pairing: Pairing, number: int) -> Iterator[tuple[str, _Moved]]:
     """Yield the moving averages around a step that both have whole."""
-    after = [r.steps[number - 1] for r in (pairing.reference, pairing.port)]
-    values = [step.arrays("variables") for step in after]
-    before = pairing.reference.initial
-    if number > 1:
-        before = pairing.reference.steps[number - 2].arrays("variables")
+    values = [step.arrays("variables") for step in pairing.steps[number - 1]]
+    before = pairing.reference.before(number)
     for name, partner in pairing.variables.pairs.items():
         is_state = pairing.reference.variables[name]["kind"] == "state"
         if is_state and name in before and name in values[0] and partner in values[1]:

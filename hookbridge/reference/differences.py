@@ -244,6 +244,12 @@ class Pairing:
                 for name, value in step.arrays("variables").items()
             }
 
+    def moves(self, measure: Measure) -> list[float]:
+        """Return how far the variable of a difference moves in its step, in both."""
+        names = measure.name, self.variables.pairs[measure.name]
+        steps = zip(self.steps[measure.step - 1], names, strict=True)
+        return [step.line["change_norms"][name] for step, name in steps]
+
     def why_not(self, layer: str) -> str:
         """Why nothing of a layer could be compared."""
         parts: dict[str, Callable[[Recording], Any]] = {

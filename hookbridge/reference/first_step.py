@@ -45,10 +45,7 @@ class StepEvidence:
         """Yield the finite gradients of equal shape that both have, by variable."""
         gradients = reference.arrays("gradients")
         port_gradients = port.arrays("gradients")
-        weights = self.pairing.reference.initial
-        if self.number > 1:
-            before = self.pairing.reference.steps[self.number - 2]
-            weights = before.arrays("variables")
+        weights = self.pairing.reference.before(self.number)
         whole = math.hypot(*(norm(value) for value in gradients.values()), 0.0)
         for name, partner in self.pairing.variables.pairs.items():
             a, b = gradients.get(name), port_gradients.get(partner)

@@ -14,6 +14,7 @@ from hookbridge.adapters.session_graph import graph_ops, session_variables, step
 from hookbridge.ground import collected
 from hookbridge.ground.protocols import Graph, Variable
 from hookbridge.reference.graph_gradients import is_of_gradients
+from hookbridge.reference.graph_walks import inputs_of, reached
 
 
 def moved(graph: Graph, ops: Collection[Any], known: Iterable[Any]) -> list[Any]:
@@ -45,7 +46,7 @@ def _is_moved(graph: Graph, ops: Collection[Any], variable: Variable) -> bool:
         for op in _users(handle)
         if op in ops and step_movers.writes_to(graph, op, handle)
     ]
-    of_gradients = any(is_of_gradients(op) for op in _sources(writers))
+    of_gradients = any(map(is_of_gradients, reached(writers, inputs_of)))
     return bool(writers) and not of_gradients
 
 
@@ -58,17 +59,3 @@ def _users(own: Any) -> Iterator[Any]:
                 visited.add(op)
                 yield op
                 todo += op.outputs if op.type in graph_ops.PASSES else []
-
-
-def _sources(ops: Iterable[Any]) -> set[Any]:
-    """Return the ops whose values others take.
-
-    An op that is only waited for gives none.
-    """
-    todo, visited = list(ops), set()
-    while todo:
-        op = todo.pop()
-        if op not in visited:
-            visited.add(op)
-            todo += [tensor.op for tensor in op.inputs]
-    return visited

@@ -24,6 +24,7 @@ from hookbridge.ground.protocols import Graph, Operation, RunContext, Tensor
 from hookbridge.ground.structures import flat_feeds
 from hookbridge.reference import graph_gradients, graph_states
 from hookbridge.reference.graph_variations import GraphCopy, recorded_variations
+from hookbridge.reference.graph_walks import reached
 from hookbridge.reference.measures import finite
 from hookbridge.reference.recording_files import CHANGES_GRADIENTS, Recording
 from hookbridge.reference.variations import VARIATIONS
@@ -231,14 +232,10 @@ def _changes_gradients(fetches: Mapping[str, Any]) -> bool:
 
 def _needed(ops: Iterable[Any], fed: Collection[str]) -> frozenset[Any]:
     """Return the ops that have to run for others, where some tensors are fed."""
-    visited, todo = set(), list(ops)
-    while todo:
-        op = todo.pop()
-        if op not in visited:
-            visited.add(op)
-            todo += [t.op for t in op.inputs if t.name not in fed]
-            todo += op.control_inputs
-    return frozenset(visited)
+    return reached(
+        ops,
+        lambda op: [t.op for t in op.inputs if t.name not in fed] + op.control_inputs,
+    )
 
 
 def _trained_loss(graph: Graph, ops: Any) -> Any:

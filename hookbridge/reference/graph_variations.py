@@ -21,6 +21,7 @@ from hookbridge.adapters.session_graph import graph_ops
 from hookbridge.ground.collected import VARIABLES
 from hookbridge.ground.protocols import Graph, Operation
 from hookbridge.reference.array_norms import norm, whole_gradient
+from hookbridge.reference.graph_walks import inputs_of, reached
 from hookbridge.reference.mistakes_in_nodes import node_variations
 from hookbridge.reference.mistakes_in_values import value_variations
 from hookbridge.reference.variation import Edit, Variation
@@ -57,7 +58,13 @@ class GraphCopy:
         tensors = [fetches["loss"], *itertools.chain(*fetches["gradients"].values())]
         ends = [tensor.op for tensor in tensors]
         fed = {tensor.op.name for tensor in fetches["batch"].values()}
-        self.ops: list[Any] = sorted(_ancestors(ends, fed), key=lambda op: op.name)
+
+        def needed_by(op: Any) -> list[Any]:
+            return [] if op.name in fed or _is_read(op) else inputs_of(op)
+
+        # Those that compute these ends, up to feeds and reads of variables.
+        computing = reached(ends, needed_by)
+        self.ops: list[Any] = sorted(computing, key=lambda op: str(op.name))
         self.feeds: dict[str, Any] = {
             fetches["batch"][name].name: value for name, value in batch.items()
         }
@@ -176,20 +183,6 @@ def _tried(
         return
     if math.isfinite(result["loss"]) and result != plain:
         yield {"name": variation.name, "text": variation.text, **result}
-
-
-def _ancestors(ends: list[Any], fed: set[str]) -> set[Any]:
-    """Return the ops that compute others, up to feeds and reads of variables."""
-    visited: set[Any] = set()
-    todo = list(ends)
-    while todo:
-        op = todo.pop()
-        if op in visited:
-            continue
-        visited.add(op)
-        if op.name not in fed and not _is_read(op):
-            todo += [tensor.op for tensor in op.inputs]
-    return visited
 
 
 def _is_read(op: Operation) -> bool:

@@ -285,5 +285,4 @@ def _stop_gradients(definition: Any, names: set[str]) -> None:
             zeros.name = f"{node.name}/before"
             node.op = "ZerosLike"
             node.input[:] = [zeros.name]
-            for key in ("Tshape",):
-                node.attr.pop(key, None)
+            node.attr.pop("Tshape", None)

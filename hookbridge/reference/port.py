@@ -11,12 +11,7 @@ import numpy as np
 
 from hookbridge import errors
 from hookbridge.ground import compat
-from hookbridge.ground.arguments import (
-    amount,
-    choice,
-    optional_count,
-    string_mapping,
-)
+from hookbridge.ground.arguments import string_mapping
 from hookbridge.reference import keras_steps, torch_modules
 from hookbridge.reference.port_arguments import (
     arrays_from,
@@ -24,7 +19,7 @@ from hookbridge.reference.port_arguments import (
     settings_of,
     shape_text,
 )
-from hookbridge.reference.recording_writer import Writer
+from hookbridge.reference.recording_writer import Writer, checked_options
 
 
 def recording(
@@ -78,9 +73,7 @@ def recording(
         recording.
       errors.UnwritableError: the folder cannot be written.
     """
-    optional_count("weights_every", weights_every)
-    amount("max_megabytes", max_megabytes)
-    choice("gradients", gradients, ("norms", "whole"))
+    options = checked_options(weights_every, gradients, max_megabytes)
     settings = settings_of(optimizer)
     model, initial = None, weights
     # A model of Keras on PyTorch is a module too.
@@ -96,13 +89,7 @@ def recording(
         "optimizer": settings,
         "versions": compat.installed_versions(),
     }
-    writer = Writer(
-        directory,
-        facts,
-        every=weights_every,
-        whole_gradients=gradients == "whole",
-        max_megabytes=max_megabytes,
-    )
+    writer = Writer(directory, facts, **options)
     writer.begin(arrays, {})
     shapes = {name: value.shape for name, value in arrays.items()}
     return PortRecording(writer, shapes, model)

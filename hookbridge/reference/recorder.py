@@ -13,19 +13,17 @@ from absl import logging
 
 from hookbridge.adapters.guests import roles
 from hookbridge.ground import compat
-from hookbridge.ground.arguments import (
-    amount,
-    choice,
-    count,
-    instance,
-    optional_count,
-    path,
-)
+from hookbridge.ground.arguments import count, instance, path
 from hookbridge.ground.protocols import RunContext, RunValues, Session
 from hookbridge.reference.array_norms import whole_gradient
 from hookbridge.reference.fit_step import FitFetches, is_of_fit
 from hookbridge.reference.graph_step import SessionFetches
-from hookbridge.reference.recording_writer import Writer, new_folder, records_here
+from hookbridge.reference.recording_writer import (
+    Writer,
+    checked_options,
+    new_folder,
+    records_here,
+)
 
 v1 = tf.compat.v1
 
@@ -75,18 +73,9 @@ def recorder(
     """
     folder = path("directory", directory, "a folder")
     steps = count("steps", steps)
-    optional_count("weights_every", weights_every)
-    amount("max_megabytes", max_megabytes)
     instance("then_stop", then_stop, bool, "a bool")
-    choice("gradients", gradients, ("norms", "whole"))
-    hook = Recorder(
-        folder,
-        steps,
-        then_stop=then_stop,
-        every=weights_every,
-        whole_gradients=gradients == "whole",
-        max_megabytes=max_megabytes,
-    )
+    options = checked_options(weights_every, gradients, max_megabytes)
+    hook = Recorder(folder, steps, then_stop=then_stop, **options)
     return roles.set_role(hook, "chief")
 
 

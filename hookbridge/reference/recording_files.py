@@ -115,6 +115,11 @@ class Recording:
         _check_held(file, [f"variables/{name}" for name in self.variables], arrays)
         return _part(arrays, "variables")
 
+    def before(self, number: int) -> dict[str, Any]:
+        """Return the variables before a step, if they were recorded whole."""
+        earlier = self.steps[number - 2] if number > 1 else None
+        return self.initial if earlier is None else earlier.arrays("variables")
+
     def shapes(self, *kinds: str) -> dict[str, tuple[int, ...]]:
         """Return the shapes of the variables of some kinds, in order."""
         every = self.variables.items()

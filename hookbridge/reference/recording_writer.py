@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hookbridge import errors
-from hookbridge.ground.arguments import writable
+from hookbridge.ground.arguments import amount, choice, optional_count, writable
 from hookbridge.ground.tf_config import task_of
 from hookbridge.ground.whole_files import replacing
 from hookbridge.reference.array_norms import norm, norm_of_change, plain
@@ -158,6 +158,24 @@ class Writer:
             Path(f"{target}.part").write_text(
                 json.dumps(_for_json(self._facts), indent=1) + "\n", encoding="utf-8"
             )
+
+
+def checked_options(
+    weights_every: int | None, gradients: str, max_megabytes: float
+) -> dict[str, Any]:
+    """Return the options of `Writer` for those that users give.
+
+    Raises:
+      errors.InvalidArgumentError: one has a bad value.
+    """
+    optional_count("weights_every", weights_every)
+    amount("max_megabytes", max_megabytes)
+    choice("gradients", gradients, ("norms", "whole"))
+    return {
+        "every": weights_every,
+        "whole_gradients": gradients == "whole",
+        "max_megabytes": max_megabytes,
+    }
 
 
 def records_here() -> bool:

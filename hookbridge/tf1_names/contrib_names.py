@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from hookbridge.ground.package_files import packaged
-from hookbridge.tf1_names.installed_names import missing
+from hookbridge.tf1_names.installed_names import has, missing
 from hookbridge.tf1_names.outcome import joined
 from hookbridge.tf1_names.syntax import is_below
 from hookbridge.tf1_names.target import DATA, table
@@ -90,8 +90,9 @@ AREAS: dict[str, tuple[Source, ...]] = {
     area: tuple(map(Source.parse, sources))
     for area, sources in table("names")["contrib areas"].items()
 }
-# Names that are not where the rest of their area is. Classes of ours that derive from
-# Keras 2 or Estimator are among them: these are loaded only for who asks.
+# Names that are not where the rest of their area is; also those that a file had and
+# its area did not. Classes of ours that derive from Keras 2 or Estimator are among
+# them: these are loaded only for who asks.
 NAMES: dict[str, Source] = {
     name: Source.parse(source)
     for name, source in table("names")["contrib names"].items()
@@ -134,6 +135,8 @@ def candidates(path: str) -> Iterator[Candidate]:
     if file is None:
         yield from _candidates_in_areas(path)
         return
+    if path in NAMES:
+        yield Candidate(NAMES[path])
     for place in (f"{area}.{file}", area):
         in_areas = _candidates_in_areas(f"{place}.{name}")
         yield from (found for found in in_areas if not found.suffix)
@@ -187,10 +190,16 @@ def is_available(name: str) -> bool:
     for length in range(len(parts) - 1, 0, -1):
         above = ".".join(parts[:length])
         if above in NAMES:
-            return True
+            return not _lacks(NAMES[above], parts[length])
         if above in names():
             return parts[length] in names()[above]
     return False
+
+
+def _lacks(source: Source, name: str) -> bool:
+    """Return whether a source is a module of ours without a name."""
+    is_module = source.root == "ours" and source.file.is_file()
+    return is_module and has(source.file, name) is False
 
 
 def _is_file(module: str) -> bool:

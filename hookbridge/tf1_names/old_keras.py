@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from hookbridge.tf1_names.outcome import V1, Resolution
+from hookbridge.tf1_names.outcome import V1, Resolution, hint
 from hookbridge.tf1_names.private_names import moved_in_keras
 from hookbridge.tf1_names.removed_in_libraries import removed_part
 from hookbridge.tf1_names.syntax import is_below
@@ -139,10 +139,7 @@ def resolve_in_tensorflow(name: str) -> Resolution | None:
 
 def _way_out(name: str) -> str:
     """Return what to write for a name that has no public name today, in words."""
-    hints: dict[str, str] = table("names")["hints"]
-    parts = f"tf.{name}".split(".")
-    above = (".".join(parts[:end]) for end in range(len(parts), 2, -1))
-    return next((hints[parent] for parent in above if parent in hints), "your own code")
+    return hint(f"tf.{name}", unknown="your own code")
 
 
 def in_file(outcome: Resolution, target: Target, *, of_tf1: bool) -> Resolution:

@@ -34,13 +34,18 @@ class Resolution(NamedTuple):
         return f"`{shown}`" if shown else self.hint
 
 
-def hint(name: str) -> str:
-    """Return the way out in words for a name without a replacement."""
+def hint(name: str, unknown: str = "see the release notes of TensorFlow") -> str:
+    """Return the way out in words for a name without a replacement.
+
+    Args:
+      name: the name.
+      unknown: the way out where none is known for the name.
+    """
     hints: dict[str, str] = table("names")["hints"]
     short = name.replace(f"{V1}.", "tf.", 1)
     prefixes = [p for p in hints if is_below(short, p)]
     longest = max(prefixes, key=len, default="")
-    return hints.get(longest, "see the release notes of TensorFlow").format(name=name)
+    return hints.get(longest, unknown).format(name=name)
 
 
 def without_replacement(name: str) -> Resolution:

@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import ast
 import functools
-import io
-import json
 import os
-import subprocess
-import sys
-import tokenize
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from lost_parts import bound_in, imported, lost_comments, working
 from source_trees import is_python
 
 from hookbridge import old_programs as migrate
@@ -128,59 +124,12 @@ def files(draw: st.DrawFn) -> str:
     return text.rstrip() if draw(st.booleans()) else text
 
 
-def comments(text: str) -> list[str]:
-    tokens = tokenize.generate_tokens(io.StringIO(text, newline="").readline)
-    return [t.string.rstrip() for t in tokens if t.type == tokenize.COMMENT]
-
-
-def lost_comments(before: str, after: str) -> list[str]:
-    """The comments of a text that another one has not as often."""
-    there = "\n".join(comments(after))
-    return [c for c, n in Counter(comments(before)).items() if there.count(c) < n]
-
-
-def imported(text: str) -> Iterator[tuple[str, str, str]]:
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ImportFrom):
-            for alias in node.names:
-                yield node.module or "", alias.name, alias.asname or alias.name
-
-
-# Tests before this one may have given lost names back to the modules of this process.
-CAN_IMPORT = """
-import contextlib, importlib, json, sys
-working = []
-for module, name in json.load(sys.stdin):
-    with contextlib.suppress(ImportError):
-        if not hasattr(importlib.import_module(module), name):
-            importlib.import_module(f"{module}.{name}")
-        working.append((module, name))
-print(json.dumps(working))
-"""
-
-
 @functools.cache
 def working_names() -> frozenset[tuple[str, str]]:
     """The names of NAMES that Python can import from their modules."""
-    pairs = [(module, name) for module, names in NAMES.items() for name in names]
-    done = subprocess.run(
-        [sys.executable, "-c", CAN_IMPORT],
-        input=json.dumps(pairs),
-        capture_output=True,
-        text=True,
-        check=True,
+    return frozenset(
+        working((module, name) for module, names in NAMES.items() for name in names)
     )
-    return frozenset((m, n) for m, n in json.loads(done.stdout.splitlines()[-1]))
-
-
-def bound_in(text: str) -> Counter[str]:
-    names = Counter(bound for _, _, bound in imported(text))
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names[node.id] += 1
-        elif isinstance(node, ast.Import):
-            names.update(a.asname or a.name.partition(".")[0] for a in node.names)
-    return names
 
 
 def is_in_order(lines: Iterable[str], text: str) -> bool:
@@ -204,8 +153,8 @@ def test_a_rewrite_loses_nothing(before: str) -> None:
     ast.parse(after)
     assert not lost_comments(before, after)
     here = bound_in(after)
-    working = Counter(b for m, n, b in imported(before) if (m, n) in working_names())
-    assert not working - here
+    works = Counter(b for m, n, b in imported(before) if (m, n) in working_names())
+    assert not works - here
     same = [line for text in OTHERS for line in text.splitlines(keepends=True)]
     ends = before.splitlines(keepends=True)
     kept = [line for line in ends if line.replace("\r\n", "\n") in same]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,6 @@ from one_keras import one_keras
 
 import hookbridge as hb
 from hookbridge import errors
-from hookbridge.cli import main
 from hookbridge.reference.comparison import compare
 from hookbridge.reference.recording_files import Recording
 
@@ -225,23 +222,6 @@ def test_names_have_one_direction(keras: Any, tmp_path: Path) -> None:
         replay.restore(other)
 
 
-def test_what_was_never_reached_is_said(tmp_path: Path) -> None:
-    for limit in (1e-3, 1e3):
-        with tf.Graph().as_default():
-            w = v1.get_variable("w", initializer=[1.0, 2.0])
-            optimizer = v1.train.GradientDescentOptimizer(0.1)
-            pairs = optimizer.compute_gradients(tf.reduce_sum(w**2), [w])
-            clipped, _ = tf.clip_by_global_norm([g for g, _ in pairs], limit)
-            step = v1.train.get_or_create_global_step()
-            train_op = optimizer.apply_gradients([(clipped[0], w)], step)
-            hooks = [hb.recorder(tmp_path / str(limit))]
-            with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-                session.run(train_op)
-        notes = compare(tmp_path / str(limit), tmp_path / str(limit)).notes
-        said = any(note.startswith("clipping was not exercised") for note in notes)
-        assert said == (limit == 1e3)
-
-
 def test_own_loop(keras: Any, tmp_path: Path) -> None:
     keras.utils.set_random_seed(1)
     model = keras.Sequential([keras.layers.Dense(1, name="dense")])
@@ -302,113 +282,6 @@ def test_estimator(tmp_path: Path) -> None:
     )
 
 
-OPTIMIZERS: dict[str, Any] = {
-    "gradient descent": lambda: v1.train.GradientDescentOptimizer(0.1),
-    "Adam": lambda: v1.train.AdamOptimizer(0.1),
-    "Adagrad": lambda: v1.train.AdagradOptimizer(0.1),
-    "momentum": lambda: v1.train.MomentumOptimizer(0.1, 0.9),
-}
-
-
-@pytest.mark.parametrize("clips", [False, True])
-@pytest.mark.parametrize("kind", OPTIMIZERS)
-def test_gradients_of_rows(kind: str, clips: bool, tmp_path: Path) -> None:
-    """They are whole, and as they were before clipping, of all optimizers."""
-    with tf.Graph().as_default():
-        words = v1.placeholder(tf.int32, [None, 2], "words")
-        table = v1.get_variable("table", [5, 3])
-        rows = tf.reduce_sum(tf.nn.embedding_lookup(table, words), [1, 2])
-        loss = tf.reduce_mean((rows - 3.0) ** 2)
-        optimizer = OPTIMIZERS[kind]()
-        ((gradient, variable),) = optimizer.compute_gradients(loss)
-        if clips:
-            (gradient,), _ = tf.clip_by_global_norm([gradient], 0.01)
-        train_op = optimizer.apply_gradients([(gradient, variable)])
-        hooks = [hb.recorder(tmp_path)]
-        fed = np.array([[1, 3], [1, 1], [0, 3]], np.int32)
-        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-            for _ in range(2):
-                session.run(train_op, {words: fed})
-    recording = Recording(tmp_path)
-    first = recording.steps[0]
-    error = recording.initial["table"][fed].sum((1, 2)) - 3.0
-    whole = np.zeros([5, 3])
-    np.add.at(whole, fed, (error * 2 / 3)[:, None, None])
-    np.testing.assert_allclose(first.arrays("gradients")["table"], whole, rtol=1e-4)
-    assert first.line["gradient_norms"]["table"] > 0.01
-
-
-@pytest.mark.parametrize("resource", [False, True])
-def test_gradient_of_an_optimizer_that_assigns(resource: bool, tmp_path: Path) -> None:
-    """As BERT's does: no update op gets the gradient, which is clipped before."""
-    with tf.Graph().as_default():
-        w = v1.get_variable("w", initializer=[3.0, 4.0], use_resource=resource)
-        mean = v1.get_variable("mean", initializer=[0.0, 0.0], trainable=False)
-        gradients = tf.gradients(tf.reduce_sum(w * w) / 2, [w])
-        (clipped,), _ = tf.clip_by_global_norm(gradients, 1.0)
-        moved = 0.9 * mean + 0.1 * clipped
-        train_op = tf.group(
-            v1.assign(w, w - 0.5 * (moved + 0.01 * w)),
-            v1.assign(mean, moved),
-            v1.assign_add(v1.train.get_or_create_global_step(), 1),
-        )
-        hooks = [hb.recorder(tmp_path)]
-        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-            session.run(train_op)
-    first = Recording(tmp_path).steps[0]
-    np.testing.assert_allclose(first.arrays("gradients")["w"], [3.0, 4.0], rtol=1e-6)
-    assert "mean" not in first.line["gradient_norms"]
-
-
-def test_nothing_recorded_is_told(tmp_path: Path, absl_records: Any) -> None:
-    with tf.Graph().as_default():
-        v1.train.get_or_create_global_step()
-        w = v1.get_variable("w", initializer=2.0)
-        train_op = v1.assign(w, w - 0.1 * tf.gradients(w * w, w)[0])
-        hooks = [hb.recorder(tmp_path)]
-        with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-            session.run(train_op)  # neither moves the global step nor is an optimizer
-    assert absl_records("nothing was recorded. No run moved the global step")
-
-
-def test_the_loss_is_what_is_trained(tmp_path: Path) -> None:
-    """Neither a term of it that is called "loss", nor a scaled one."""
-
-    def recorded(minimized: Any, name: str) -> float:
-        with tf.Graph().as_default():
-            w = v1.get_variable("w", initializer=2.0)
-            loss = tf.multiply(w, w, name="loss")
-            train_op = v1.train.AdamOptimizer(0.1).minimize(minimized(loss, w))
-            hooks = [hb.recorder(tmp_path / name)]
-            with v1.train.MonitoredTrainingSession(hooks=hooks) as session:
-                session.run(train_op)
-        value = Recording(tmp_path / name).steps[0].loss
-        assert value is not None
-        return value
-
-    assert recorded(lambda loss, w: loss, "plain") == 4.0
-    assert recorded(lambda loss, w: loss + 0.5 * w, "more") == 5.0
-    assert recorded(lambda loss, w: loss * 1024.0, "scaled") == 4.0
-
-
-def test_a_fed_tensor_is_the_batch(tmp_path: Path) -> None:
-    """What is fed in the place of a data set's batch; nothing more is read from it."""
-    with tf.Graph().as_default():
-        data = tf.data.Dataset.range(3)
-        x = v1.data.make_one_shot_iterator(data).get_next()
-        w = v1.get_variable("w", initializer=2.0)
-        loss = (w - tf.cast(x, tf.float32)) ** 2
-        train_op = v1.train.GradientDescentOptimizer(0.1).minimize(loss)
-        with v1.train.MonitoredTrainingSession(hooks=[hb.recorder(tmp_path)]) as s:
-            for _ in range(5):
-                s.run(train_op, {x: 7})
-            for _ in range(3):
-                s.run(train_op)
-    steps = Recording(tmp_path).steps
-    held = [next(iter(step.arrays("batch").values())).item() for step in steps]
-    assert held == [7, 7, 7, 7, 7, 0, 1, 2]
-
-
 def test_bad_arguments_and_limits(keras2: Any, tmp_path: Path) -> None:
     with pytest.raises(errors.InvalidArgumentError, match="steps=0"):
         hb.recorder(tmp_path, steps=0)
@@ -429,55 +302,3 @@ def test_bad_arguments_and_limits(keras2: Any, tmp_path: Path) -> None:
         compare(tmp_path / "run", tmp_path / "run", names={"hidden/kernl": "w"})
     with pytest.raises(errors.RefusedError, match="steps_per_execution=2"):
         fitted(keras2, tmp_path / "several", steps_per_execution=2)
-
-
-PORT = """
-import sys
-import numpy as np
-import hookbridge as hb
-
-replay = hb.replay(sys.argv[1])
-with hb.recording(sys.argv[2], replay.weights) as r:
-    for batch in replay.batches:
-        r.step(loss=np.float32(1.5), weights=replay.weights, batch=batch)
-assert "tensorflow" not in sys.modules
-from hookbridge.cli import main
-code = main(["compare", sys.argv[1], sys.argv[2], "--page", sys.argv[3]])
-assert "tensorflow" not in sys.modules
-sys.exit(code)
-"""
-
-
-def test_a_port_needs_no_tensorflow(tmp_path: Path, repo_root: Path) -> None:
-    ported_models.train_in_session("mlp", tmp_path / "run")
-    page = tmp_path / "page.html"
-    words = [str(tmp_path / "run"), str(tmp_path / "port"), str(page)]
-    done = subprocess.run(
-        [sys.executable, "-c", PORT, *words],
-        cwd=repo_root,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 1, done.stderr
-    assert "First difference: forward, step 1, `loss`" in done.stdout
-    assert "gradients        not compared" in done.stdout
-    html = page.read_text()
-    assert "First difference: forward" in html and html.count("<svg") == 3
-
-
-@pytest.mark.both_tensorflows
-def test_compare_tells_by_its_exit_code(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ported_models.train_in_session("lstm", tmp_path / "run")
-    ported_models.train_in_numpy("lstm", tmp_path / "run", tmp_path / "port", clip="")
-    names = tmp_path / "names.json"
-    names.write_text('{"out/kernel": "out/kernel"}')
-    words = ["compare", str(tmp_path / "run"), str(tmp_path / "port")]
-    assert main([*words, "--format=json", f"--names={names}"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert (told["layer"], told["first"]["step"]) == ("update", 1)
-    assert main([*words[:2], words[1], "--format=json"]) == 0
-    assert json.loads(capsys.readouterr().out)["same"]
-    assert main([*words, "--tolerance=1"]) == 0
-    assert main([*words, "--names=no.json"]) == 2

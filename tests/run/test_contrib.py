@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import json
 import math
 import re
@@ -15,15 +14,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from fork_server import ForkServer
-from launching import IS_215, ON_NEWEST, PROGRAMS, launch_fork
+from launching import ON_NEWEST, PROGRAMS, launch_fork
 
 import hookbridge
-from hookbridge.contrib import namespace, private_modules
+from hookbridge.contrib import namespace
 from hookbridge.contrib.areas import learn
-from hookbridge.ground.compat import installed_tf_version
-from hookbridge.tf1_names.contrib_names import AREAS, NAMES, Source, is_available
-from hookbridge.tf1_names.resolution import resolve
-from hookbridge.tf1_names.target import DATA, NEWEST, Target, table
 
 CONTRIB = PROGRAMS / "contrib"
 # Written by `python3.7 tests/run/programs/contrib/areas.py FILE FILE` on TF 1.15.5.
@@ -87,66 +82,6 @@ def is_close(a: Any, b: Any) -> bool:
     if isinstance(a, float) and isinstance(b, float):
         return math.isclose(a, b, rel_tol=2e-4, abs_tol=2e-4)
     return bool(a == b)
-
-
-@ON_NEWEST
-@pytest.mark.slow
-def test_what_is_gone_raises_when_it_is_used(launcher: ForkServer) -> None:
-    done = launch_fork(launcher, "gone.py", cwd=CONTRIB)
-    converted, said = map(json.loads, done.stdout.splitlines())
-    # A function that AutoGraph converts keeps its imports.
-    assert converted == [[2.0, 2.0], "outer/layer", "flatten", None]
-    assert said[:2] == ["placeholder", None]
-    # If the program catches the ImportError of an import, that import fails.
-    assert said[2] == "No module named 'tensorflow.contrib.image'"
-    assert said[3] is False
-    for text, name, line in zip(
-        said[4:],
-        ("gan.GANModel", "opt.AdamWOptimizer", "learn.DNNClassifier", "timeseries."),
-        (49, 40, 51, 52),
-        strict=True,
-    ):
-        assert text.startswith(f"tf.contrib.{name}"), text
-        assert f"gone.py:{line}" in text
-        assert "Instead: " in text
-    assert done.returncode == 1
-    last = done.stderr.splitlines()[-1]
-    assert last.startswith("hookbridge.errors.GoneNameError: tf.contrib.gan.gan_train")
-    assert "/hookbridge/" not in done.stderr
-
-
-@pytest.mark.slow
-def test_every_name_of_1_15_lives_or_is_told_to_be_gone(
-    subtests: pytest.Subtests, launcher: ForkServer
-) -> None:
-    flags = () if IS_215 else ("--keras=2",)
-    words = ("public_names.py", str(DATA / "public-1.15.json"))
-    done = launch_fork(launcher, *flags, *words, cwd=CONTRIB)
-    assert done.returncode == 0, done.stderr
-    other, dead = map(json.loads, done.stdout.splitlines()[-2:])
-    # Names of the newest TensorFlow may be other objects on an older one.
-    assert not other or IS_215
-    target = Target(".".join(map(str, installed_tf_version())))
-    for kind, top in (("tf", "tf"), ("contrib", "tf.contrib")):
-        with subtests.test(str(kind)):
-            for module, names in table("public-1.15")[kind].items():
-                for name in names:
-                    full = ".".join(part for part in (top, module, name) if part)
-                    found = resolve(full, target)
-                    is_gone = found is not None and not found.replacement
-                    # The list of living names of tf.contrib is that of the newest.
-                    assert (full in dead) is is_gone or (IS_215 and is_gone), full
-                    if full in dead and kind == "contrib" and found is not None:
-                        assert "Instead: " + found.hint in dead[full], full
-
-
-def test_a_source_of_the_table_is_read_as_it_is_written() -> None:
-    listed = [source for sources in AREAS.values() for source in sources]
-    for source in (*listed, *NAMES.values()):
-        assert Source.parse(source.dotted) == source
-    assert all(source.file.is_file() for source in listed if source.root == "ours")
-    with pytest.raises(ValueError, match="unknown source"):
-        Source.parse("numpy.array")
 
 
 @ON_NEWEST
@@ -251,30 +186,6 @@ def test_functions_of_users_are_called_as_tensorflow_calls_them() -> None:
     assert found == BY_NAME
 
 
-def test_what_a_program_sets_in_a_private_module_tensorflow_uses() -> None:
-    name = "tensorflow.python.training.device_setter"
-    view, real = private_modules.find(name), importlib.import_module(name)
-    own = real._RoundRobinStrategy
-    with mock.patch.object(view, "_RoundRobinStrategy", "outer"):
-        with mock.patch.object(view, "_RoundRobinStrategy", "inner"):
-            assert real._RoundRobinStrategy == "inner"
-        assert real._RoundRobinStrategy == "outer"
-        with mock.patch.object(view, "Session", "no name of this module"):
-            assert not hasattr(real, "Session")
-        assert view.Session is tf.compat.v1.Session
-    assert real._RoundRobinStrategy is own
-
-
-def test_a_private_module_that_estimator_needs_is_there() -> None:
-    found = private_modules.find("tensorflow.python.distribute.estimator_training")
-    assert callable(found.train_and_evaluate)
-    assert private_modules.find("tensorflow.python.util.nest").is_sequence([1])
-    variables = private_modules.find("tensorflow.python.ops.variables")
-    assert variables.VariableV1 is tf.compat.v1.Variable
-    exports = private_modules.find("tensorflow.python.util.tf_export")
-    assert callable(exports.estimator_export("estimator.Mine"))
-
-
 @pytest.fixture(scope="module")
 def outs(tmp_path_factory: pytest.TempPathFactory, launcher: ForkServer) -> list[Any]:
     """What the program prints of names, and the records of areas and decoders."""
@@ -339,41 +250,6 @@ def test_a_mirrored_strategy_over_gpus_that_are_not_there_trains(
             assert session.run(strategy.unwrap(weight)) == (0.5, 0.5)
 
 
-def test_a_program_that_asks_for_a_name_gets_the_answer_of_1_15() -> None:
-    for area in table("public-1.15")["contrib"]:
-        module: Any = namespace.root()
-        for part in filter(None, area.split(".")):
-            assert hasattr(module, part), area
-            module = getattr(module, part)
-        assert not hasattr(module, "no_such_name"), area
-        assert getattr(module, "NoSuchName", None) is None, area
-    for name in ("estimator.read_eval_metrics", "lite", "layers.array_ops"):
-        owner, _, last = f"tf.contrib.{name}".rpartition(".")
-        owner = owner.removeprefix("tf.contrib").lstrip(".")
-        module = getattr(namespace.root(), owner) if owner else namespace.root()
-        with pytest.raises(AttributeError, match="Instead: "):
-            getattr(module, last)
-
-
-def test_every_name_that_does_not_come_back_has_a_way_out() -> None:
-    for area, names in table("public-1.15")["contrib"].items():
-        for name in names:
-            dotted = ".".join(filter(None, ("tf.contrib", area, name)))
-            outcome = resolve(dotted, Target(NEWEST))
-            if outcome is not None and outcome.code == "GONE":
-                assert "no current name is known" not in outcome.hint, dotted
-
-
-def test_names_that_a_way_out_gives_are_there() -> None:
-    target = Target(NEWEST)
-    for old, way_out in table("names")["hints"].items():
-        for name in re.findall(r"`((?:tf|hb)\.[\w.]+)`", way_out):
-            if old.startswith("tf.contrib"):
-                whole = name.replace("hb.", "hookbridge.", 1)
-                outcome = resolve(whole, target)
-                assert outcome is None or outcome.replacement, (old, name)
-
-
 def test_private_ops_and_switches_of_contrib_are_given_back() -> None:
     contrib: Any = namespace.root()
     assert contrib.autograph.convert()(lambda x: x + 1)(1) == 2
@@ -408,41 +284,6 @@ def test_heads_of_estimator_have_the_losses_of_1_15() -> None:
         with tf.Graph().as_default(), tf.compat.v1.Session() as session:
             found = head.create_loss({}, "eval", tf.constant(values), labels)
             assert session.run(found.training_loss) == pytest.approx(wanted)
-
-
-def test_what_files_of_contrib_had_is_found_in_the_files_of_tf_slim() -> None:
-    for file, place, names in (
-        ("layers.python.layers.rev_block_lib", "layers.rev_block_lib", "_rev_layer"),
-        ("layers.python.layers.utils", "layers.utils", "collect_named_outputs"),
-        ("layers.python.layers.utils", "layers.utils", "get_variable_collections"),
-        ("losses.python.losses.loss_ops", "losses.loss_ops", "_safe_mean"),
-        ("slim.python.slim.data.parallel_reader", "data.parallel_reader", "get_data"),
-        ("slim.python.slim.learning", "learning", "_wait_for_step"),
-    ):
-        module = importlib.import_module(f"tf_slim.{place}")
-        value: Any = namespace.root()
-        for part in file.split("."):
-            value = getattr(value, part)
-        for name in [each for each in vars(module) if each.startswith(names)]:
-            found = resolve(f"tf.contrib.{file}.{name}", Target("2.21"))
-            assert (
-                found is not None and found.replacement == f"{module.__name__}.{name}"
-            )
-            assert getattr(value, name) is vars(module)[name]
-
-
-def test_names_of_contrib_that_no_area_of_today_has() -> None:
-    contrib = namespace.root()
-    hooks = [tf.compat.v1.train.StopAtStepHook(1)]
-    assert contrib.learn.monitors.replace_monitors_with_hooks(hooks, None) == hooks
-
-    marked = contrib.framework.deprecated("2018-09-15", "Use another.")(lambda: 3)
-    assert marked() == 3
-
-    with tf.Graph().as_default() as graph:
-        tf.compat.v1.get_variable("w", [3], use_resource=False)
-        found = contrib.tfprof.model_analyzer.print_model_analysis(graph)
-    assert found.total_parameters == 3
 
 
 GRU_BLOCK = """
@@ -496,23 +337,3 @@ def test_private_names_that_contrib_handed_on_are_given_back() -> None:
     np.testing.assert_allclose(density, wanted, rtol=1e-5)
     assert triangle.tolist() == [[3.0, 0.0], [2.0, 1.0]]
     assert hot.tolist() == [[0.0, 1.0], [1.0, 0.0]]
-
-
-def test_names_whose_only_place_is_a_private_module_are_living() -> None:
-    """`doctor` knows them, too: they are in the list of living names."""
-    contrib = namespace.root()
-    assert contrib.hooks.ProfilerHook is tf.compat.v1.train.ProfilerHook
-    assert contrib.eager.num_gpus() == len(tf.config.list_logical_devices("GPU"))
-    modes = contrib.eager.SYNC, contrib.eager.ASYNC
-    assert modes == (0, 1)
-    policies = [
-        getattr(contrib.eager, f"DEVICE_PLACEMENT_{kind}")
-        for kind in ("EXPLICIT", "WARN", "SILENT")
-    ]
-    assert len(set(policies)) == 3
-    with contrib.eager.execution_mode(contrib.eager.SYNC):
-        contrib.eager.async_wait()
-    server = contrib.distribute.run_standard_tensorflow_server
-    assert server.__module__.startswith("tensorflow.python.distribute")
-    for name in ("hooks.ProfilerHook", "eager.num_gpus", "eager.ASYNC"):
-        assert is_available(f"tf.contrib.{name}"), name

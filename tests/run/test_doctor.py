@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,15 +12,12 @@ from launching import PROGRAMS, ROOT
 from one_line import one_line_of_error
 
 from hookbridge.cli import main
-from hookbridge.ground import compat, installed
-from hookbridge.old_programs.scanning import diagnosis, verdict
+from hookbridge.ground import installed
+from hookbridge.old_programs.scanning import diagnosis
 from hookbridge.old_programs.scanning.scan import scan
 from hookbridge.tf1_names import contrib_names
 from hookbridge.tf1_names.target import NEWEST, said, table
 
-BEFORE_3_14 = pytest.mark.skipif(
-    sys.version_info >= (3, 14), reason="Python 3.14 takes `except A, b:`"
-)
 SOURCE = """\
 import tensorflow as tf
 import tensorflow.contrib.slim as slim
@@ -116,38 +111,6 @@ def test_names_of_before_1_0_and_what_is_below_them_are_left_to_a_person(
     assert "`tf.linalg.inv`" in ways["tf.batch_matrix_inverse"]
 
 
-def test_packages_that_fail_together_are_named_with_the_command() -> None:
-    versions = {"tf-nightly": "2.20.0", "protobuf": "7.34.2"}
-    (trouble,) = compat.known_troubles(versions)
-    assert 'pip install "protobuf<7"' in trouble
-    assert not compat.known_troubles({"tensorflow": "2.20.0", "protobuf": "6.33.6"})
-    assert not compat.known_troubles({"tensorflow": "2.21.0", "protobuf": "7.34.2"})
-
-
-def test_packages_that_are_missing_are_named_with_the_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What the program needs beside TensorFlow, and what it imports itself."""
-    file = tmp_path / "old.py"
-    file.write_text(
-        "import distutils.version\n"
-        "import tensorflow as tf\n"
-        "tf.estimator.Estimator(None)\n"
-    )
-    find = importlib.util.find_spec
-    gone = ("tensorflow_estimator", "tf_keras", "distutils")
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name in gone else find(name)
-    )
-    monkeypatch.delitem(sys.modules, "distutils", raising=False)
-    monkeypatch.setattr(installed, "tensorflow", lambda: (2, 22))
-    said = " ".join(verdict.as_text(diagnosis.diagnose([file], NEWEST)).split())
-    assert "needs tensorflow-estimator and tf_keras, which are not installed." in said
-    assert 'pip install "tf-hookbridge[estimator]"' in said
-    assert 'pip install --no-deps "tf_keras==2.21.*"' in said
-    assert "imports distutils" in said and '"tf-hookbridge[distutils]"' in said
-
-
 def test_another_target_than_the_installed_tensorflow_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -166,30 +129,6 @@ def test_another_target_than_the_installed_tensorflow_is_said(
             ends = [f"target TensorFlow 2.21{text}{end}" for end in (")", ".", "")]
             assert any(end in said_here for end in ends), command
             assert ("installed is" in said_here) is bool(text)
-
-
-def test_modules_that_a_package_of_the_program_lacks_are_named(tmp_path: Path) -> None:
-    """Such as those that are to be built first."""
-    for name, text in {
-        "main.py": "import tensorflow as tf\nfrom utils import nms, built, made\n"
-        "from utils.protos import box_pb2\nimport utils.gone as gone\n"
-        "try:\n    from utils import fast\nexcept ImportError:\n    fast = None\n"
-        "print(nms.nms, built, made, box_pb2, gone)\ntf.placeholder\n",
-        "utils/__init__.py": "made = 3\n",
-        "utils/nms.py": "from utils.cython_nms import nms as n\n"
-        "from .other_nms import m\nfrom . import made\ndef nms(): n(m)\n",
-        "utils/cython_nms.pyx": "def nms(a): return a\n",
-        "utils/built.cpython-313-x86_64-linux-gnu.so": "",
-        "utils/protos/box.proto": "",
-    }.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    found = diagnosis.diagnose([tmp_path / "main.py"], NEWEST)
-    lacking = ("cython_nms", "gone", "protos.box_pb2")
-    assert found.absent == (".other_nms", *(f"utils.{name}" for name in lacking))
-    said = " ".join(verdict.as_text(found).split())
-    assert "imports utils.cython_nms, which has no Python file" in said
-    assert said.startswith("First: ") and " Then nothing needs manual work: " in said
 
 
 def test_modules_in_a_folder_of_pythonpath_are_read(
@@ -229,28 +168,6 @@ def test_a_file_of_tensorflow_1_that_is_started_by_itself_is_left_to_a_person(
     assert "`hookbridge run other.py`" in left.person
     other.write_text("import numpy as np\nprint(np.ones(3))\n")
     assert diagnosis.diagnose([main], NEWEST).left == 0
-
-
-@pytest.mark.parametrize(
-    ("backend", "is_told"), [("jax", True), ("tensorflow", False), ("", False)]
-)
-def test_hooks_need_a_keras_that_computes_with_tensorflow(
-    backend: str,
-    is_told: bool,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """It is said of this machine, whatever the program lacks, and is no finding."""
-    (tmp_path / "new.py").write_text("import tensorflow as tf\ntf.constant(1)\n")
-    monkeypatch.setenv("KERAS_BACKEND", backend)
-    assert main(["doctor", str(tmp_path)]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert said.startswith("Nothing is missing.")
-    assert ("This machine: KERAS_BACKEND is 'jax'" in said) is is_told
-    assert ("Set KERAS_BACKEND=tensorflow" in said) is is_told
-    assert main(["doctor", "--format=json", str(tmp_path)]) == 0
-    assert ("KERAS_BACKEND" in capsys.readouterr().out) is is_told
 
 
 def test_doctor_and_scan_count_places_alike_and_share_their_formats(
@@ -321,35 +238,6 @@ def test_verdicts(
     assert ("could not be read: Python 2" in text) is ("print '" in source)
 
 
-def test_what_has_to_be_installed_comes_first_and_places_are_counted_in_one_way(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "pkg").mkdir()
-    (tmp_path / "pkg/part.py").write_text(
-        "import tensorflow as tf\nimport tensorflow.contrib.graph_editor as ge\n"
-        "ge.sgv(); ge.copy()\nge.sgv()\ntf.contrib.ffmpeg.decode_audio(1)\n"
-        "tf.placeholder; tf.Session\n"
-    )
-    main_file = tmp_path / "main.py"
-    main_file.write_text("import not_there\nfrom pkg import part\nnot_there.x(part)\n")
-    monkeypatch.chdir(tmp_path)
-    found = diagnosis.diagnose([str(main_file)], NEWEST)
-    # A removed module is one place; a single name of another one keeps its name.
-    left = [(one.file, one.name) for one in found.found if one.person]
-    graph_editor = (os.path.join("pkg", "part.py"), "tf.contrib.graph_editor")
-    assert set(left) == {
-        graph_editor,
-        (graph_editor[0], "tf.contrib.ffmpeg.decode_audio"),
-    }
-    assert left.count(graph_editor) == 4 and found.left == 2
-    lines = verdict.as_text(found).splitlines()
-    assert lines[0].startswith("First: the program imports not_there, which is not")
-    assert lines[1].startswith("Then 2 places need manual work. (2 files read")
-    assert lines[-1] == "`--details` lists 2 more places."
-    same = verdict.as_text(diagnosis.diagnose(["main.py"], NEWEST)).splitlines()
-    assert same == lines
-
-
 @pytest.mark.parametrize("words", [[], ["nowhere"], ["--target=1.0", "."]])
 def test_bad_input(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", *words]) == 2
@@ -380,61 +268,3 @@ def test_every_name_of_the_table_is_listed() -> None:
     assert contrib_names.names().keys() <= known
     for name in contrib_names.NAMES:
         assert contrib_names.is_available(f"tf.contrib.{name}"), name
-
-
-@pytest.mark.parametrize(
-    ("line", "source"),
-    [
-        (1, 'print "loss", 3'),
-        (2, 'if True:\n    print "loss", 3'),
-        (1, 'x = 3; print "loss"'),
-        (1, 'exec "x = 3"'),
-        pytest.param(
-            *(3, "try:\n    x = 3\nexcept ValueError, e:\n    pass"), marks=BEFORE_3_14
-        ),
-        pytest.param(
-            *(3, "try:\n    x = 3\nexcept (KeyError, IOError), e:\n    pass"),
-            marks=BEFORE_3_14,
-        ),
-        (1, 'raise ValueError, "no"'),
-        (1, "os.chmod(x, 0755)"),
-        (1, "x = 10L + 0xFFL"),
-        (1, "x = 3 if x <> 4 else 5"),
-        (1, "x = `y`"),
-        (1, 'x = ur"loss"'),
-        (1, "def f(x, (a, b)):\n    pass"),
-        (1, "f = lambda (a, b): a"),
-    ],
-)
-def test_a_program_of_python_2_is_one_place_with_the_command_that_mends_it(
-    line: int, source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "old.py"
-    path.write_text(f"{source}\nimport tensorflow as tf\ntf.placeholder(1)\n")
-    assert main(["doctor", str(path)]) == 1
-    verdict, said = capsys.readouterr().out.splitlines()
-    assert verdict.startswith("1 place needs manual work.")
-    text = source.splitlines()[line - 1].strip()
-    assert said == (
-        f"{path}  could not be read: Python 2 (line {line}: {text}); "
-        "`pip install fissix` and `python -m fissix -w FILE` make Python 3 of it"
-    )
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "x = (",
-        "print('x'",
-        "def f(a, b:\n    pass",
-        "x = 3 +",
-        "except ValueError:",
-        "x y",
-    ],
-)
-def test_a_wrong_program_of_python_3_is_not_called_python_2(
-    source: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "wrong.py").write_text(f"{source}\n")
-    assert main(["doctor", str(tmp_path / "wrong.py")]) == 1
-    assert "could not be read: syntax error in line" in capsys.readouterr().out

@@ -125,6 +125,10 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.framework.meta_graph",
         "the ops of a graph, for `tf.contrib.util`, which have no public name",
     ),
+    "gen_audio_ops": PrivateName(
+        "tensorflow.python.ops.gen_audio_ops",
+        "ops of `tf.contrib.framework`'s audio, which have no public functions today",
+    ),
     "gen_nn_ops": PrivateName(
         "tensorflow.python.ops.gen_nn_ops",
         "ops of `tf.contrib.quantization`, which have no public functions today",

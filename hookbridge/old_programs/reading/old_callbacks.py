@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from hookbridge.tf1_names.syntax import last_name
+from hookbridge.tf1_names.syntax import last_name, text_of
 
 DATA = "validation_data"
 # Keys of `self.params`.
@@ -50,6 +50,5 @@ def _key(node: ast.Subscript | ast.Call) -> str:
         owner, key = getattr(node.func, "value", node), node.args[0]
     else:
         return ""
-    value = key.value if isinstance(key, ast.Constant) else None
-    is_old = _is_of_self(owner, "params", ast.Load) and value in _KEYS
-    return str(value) if is_old else ""
+    is_of_params = _is_of_self(owner, "params", ast.Load)
+    return text_of(key) if is_of_params and text_of(key) in _KEYS else ""

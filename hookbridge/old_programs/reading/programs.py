@@ -145,13 +145,13 @@ class Programs:
         self.given: list[Module] = list(modules)
         self.modules: list[Module] = list(modules)
         self._roots = roots
-        # What the modules put into `sys.path` holds for all of them.
-        self._added: dict[str, None] = {}
+        # The folders that the modules put into `sys.path`, which hold for all of them.
+        self.added: dict[str, None] = {}
         # A file that cannot be read has no module.
         self._by_path: dict[str, Module | None] = {m.path: m for m in modules}
         self._imports: dict[Module, dict[str, Module]] = {}
         for module in self.given:
-            self._added.update(dict.fromkeys(added_folders(module)))
+            self.added.update(dict.fromkeys(added_folders(module)))
         for module in self.modules:  # grows on the way
             self._imports[module] = dict(self._imported(module))
         self._link()
@@ -226,14 +226,9 @@ class Programs:
         path = os.path.realpath(file.file)
         return path in self._by_path and self._by_path[path] is None
 
-    @property
-    def added(self) -> list[str]:
-        """The folders that the modules put into `sys.path`."""
-        return list(self._added)
-
     def roots(self, module: Module) -> list[str]:
         """Return the folders in which a file's imported modules are looked for."""
-        return [*self._roots(module), *self._added]
+        return [*self._roots(module), *self.added]
 
     def _imported(self, module: Module) -> Iterator[tuple[str, Module]]:
         """Yield the own modules that a file imports.
@@ -250,7 +245,7 @@ class Programs:
                 self._by_path[path] = part if isinstance(part, Module) else None
                 if isinstance(part, Module):
                     self.modules.append(part)
-                    self._added.update(dict.fromkeys(added_folders(part)))
+                    self.added.update(dict.fromkeys(added_folders(part)))
             if (module_of_file := self._by_path[path]) is not None:
                 yield name, module_of_file
 

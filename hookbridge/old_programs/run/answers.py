@@ -18,6 +18,7 @@ from hookbridge.old_programs.reading import starred
 from hookbridge.old_programs.reading.import_statements import canonical
 from hookbridge.old_programs.run import stars, views
 from hookbridge.tf1_names.resolution import resolve
+from hookbridge.tf1_names.syntax import is_below
 from hookbridge.tf1_names.target import NEWEST, Target
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -25,11 +26,6 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 def _not_converted(method: _Method) -> _Method:
     return cast(_Method, tf.autograph.experimental.do_not_convert(method))
-
-
-def _is_private(dotted: str) -> bool:
-    """Return whether a name is below `tensorflow.python`."""
-    return dotted.startswith(f"{PYTHON}.")
 
 
 class Answers:
@@ -86,7 +82,7 @@ class Answers:
     def _private_module(self, module: types.ModuleType) -> Any:
         """Return a module that another one has, maybe only because it imports it."""
         name = module.__name__
-        return views.find(self._targets_tf1, name) if _is_private(name) else module
+        return views.find(self._targets_tf1, name) if is_below(name, PYTHON) else module
 
     def _is_removed(self, dotted: str) -> bool:
         """Return whether an absent name can be imported, and raises when used.
@@ -96,17 +92,19 @@ class Answers:
         if self._is_strict:
             return False
         outcome = resolve(canonical(dotted), Target(NEWEST))
-        return _is_private(dotted) or (outcome is not None and not outcome.replacement)
+        return is_below(dotted, PYTHON) or (
+            outcome is not None and not outcome.replacement
+        )
 
     def _checked(self, value: object, dotted: str) -> Any:
-        if self._is_strict and views.is_gone(value):
+        if self._is_strict and isinstance(value, Gone):
             raise ModuleNotFoundError(f"No module named '{dotted}'", name=dotted)
         return value
 
     @_not_converted
     def there(self, value: object) -> Any:
         """Return what a name means in a file that catches its `AttributeError`."""
-        if views.is_gone(value):
+        if isinstance(value, Gone):
             raise AttributeError(f"TensorFlow removed this name: {value!r}")
         return value
 
@@ -117,8 +115,8 @@ class Answers:
             value = tf.compat.v1  # what is added to it was not there in TensorFlow 1.15
         if not hasattr(value, name):
             return False
-        is_module = inspect.ismodule(value) or views.is_gone(value)
-        return not (is_module and views.is_gone(getattr(value, name)))
+        is_module = inspect.ismodule(value) or isinstance(value, Gone)
+        return not (is_module and isinstance(getattr(value, name), Gone))
 
     @_not_converted
     def star(self, dotted: str, namespace: dict[str, Any], *free: str) -> None:

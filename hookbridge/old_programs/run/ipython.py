@@ -103,9 +103,7 @@ class _Shell(InteractiveShell):
         """Keep the error."""
         self.error = sys.exc_info()[1]
 
-    def showsyntaxerror(self, *values: Any, **more: Any) -> None:
-        """Keep the error."""
-        self.error = sys.exc_info()[1]
+    showsyntaxerror = showtraceback
 
 
 class IPythonShell:

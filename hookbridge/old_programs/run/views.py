@@ -13,18 +13,12 @@ from collections.abc import Callable
 from typing import Any
 
 from hookbridge.contrib import keras_package, namespace, private_modules
-from hookbridge.contrib.gone import Gone
 from hookbridge.contrib.module_views import PrivateView, View
 from hookbridge.contrib.private_modules import KERAS, PYTHON
 
 # What a file of TensorFlow 1 reads as the versions: those of the names that it finds.
 VERSION = "1.15.5"
 KERAS_VERSION = f"{keras_package.VERSION}-tf"
-
-
-def is_gone(value: object) -> bool:
-    """Return whether the found object is a `Gone`: the name was removed."""
-    return isinstance(value, Gone)
 
 
 def device(name_or_function: object) -> Any:

@@ -43,7 +43,6 @@ class Context:
       parents: `{node: the node that holds it}`.
       imports: what it imports, and what it has to import.
       guests: the guest classes of this file and of others.
-      is_v1: whether `tensorflow` will be that of v1 in this module.
       kept: names that keep their meaning, with the scopes that bind them: no rule
         renames their uses.
       edits: what was done, in the order of the walk.
@@ -70,7 +69,6 @@ class Context:
         }
         self.imports: NeededImports = NeededImports(module, in_program.own, target)
         self.guests: Guests = Guests([module], guests)
-        self.is_v1 = False
         self.kept: set[tuple[Scope | None, str]] = set()
         self.edits: list[Edit] = []
         self.changes = TextChanges(module)
@@ -97,9 +95,8 @@ class Context:
 
     def meant(self, name: str) -> str:
         """Return a canonical name, as one of v1 where the module will mean that."""
-        if not self.is_v1 or (self.target.has(name) and not self.target.has_v1(name)):
-            return name
-        return as_v1(name)
+        is_new = self.target.has(name) and not self.target.has_v1(name)
+        return as_v1(name) if self.imports.is_v1 and not is_new else name
 
     def name(self, node: ast.AST) -> str | None:
         """Return the canonical dotted name that a node will mean, or None."""

@@ -49,12 +49,11 @@ def _as_v1(value: str) -> str:
 def prepare(context: Context) -> None:
     """Decide first, because all other rules ask what a name means."""
     bound, names = context.imports.bound, context.module.names
-    context.is_v1 = (
+    context.imports.is_v1 = (
         context.in_program.targets_tf1
         and names.scopes.module not in names.scopes.whole_scopes
     )
-    context.imports.is_v1 = context.is_v1
-    if context.is_v1:
+    if context.imports.is_v1:
         elsewhere = {
             n: v
             for n, v in names.bound.items()
@@ -71,13 +70,13 @@ def apply(
     names = context.module.names
     if isinstance(node, ast.Attribute) and context.in_program.targets_tf1:
         is_whole = names.scopes.is_whole(root_of(node))
-        change = _name_of_tf1 if is_whole or not context.is_v1 else _name_of_tf2
+        change = _name_of_tf1 if is_whole or not context.imports.is_v1 else _name_of_tf2
         change(node, context)
     if isinstance(node, ast.Import) and context.in_program.targets_tf1:
         _import(node, context)
-    elif isinstance(node, ast.ImportFrom) and context.is_v1:
+    elif isinstance(node, ast.ImportFrom) and context.imports.is_v1:
         _import_from(node, context)
-    elif isinstance(node, ast.Call) and context.is_v1:
+    elif isinstance(node, ast.Call) and context.imports.is_v1:
         _load(node, context)
 
 
@@ -86,7 +85,7 @@ def _import(node: ast.Import, context: Context) -> None:
     names = context.module.names
     is_whole = names.scopes.import_scope(node) in names.scopes.whole_scopes
     for alias in node.names:
-        if new := _module(alias, is_whole or not context.is_v1, context):
+        if new := _module(alias, is_whole or not context.imports.is_v1, context):
             context.replace(NAME, alias, new)
 
 
@@ -102,7 +101,7 @@ def _module(alias: ast.alias, is_whole: bool, context: Context) -> str:
         if is_other or alias.name.startswith("tensorflow.compat.") or not is_in_both:
             return ""
     if alias.asname:
-        is_kept = alias.name in _WHOLE and not context.is_v1
+        is_kept = alias.name in _WHOLE and not context.imports.is_v1
         new = alias.name.replace("tensorflow", _V1, 1)
         return "" if is_kept else f"{new} as {alias.asname}"
     if is_whole:

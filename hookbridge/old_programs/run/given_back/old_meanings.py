@@ -6,9 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from hookbridge.ground import compat, patching
+from hookbridge.old_programs.run.given_back.removed_arguments import whole
 
 # The first TensorFlow, (major, minor), whose `SummarySaverHook` has to have a place.
 _NEEDS_A_PLACE = (2, 22)
@@ -58,8 +57,7 @@ def _of_whole_floats(plain: Any) -> Any:
 
     @functools.wraps(plain)
     def init(self: Any, value: Any) -> None:
-        is_whole = isinstance(value, float | np.floating) and value.is_integer()
-        plain(self, int(value) if is_whole else value)
+        plain(self, whole(value))
 
     return init
 

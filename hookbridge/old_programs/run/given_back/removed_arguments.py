@@ -161,12 +161,13 @@ def _of_floats(function: _Function) -> _Function:
             return function(*args, **named)
         except TypeError:
             pass  # a program may call it often, and seldom has a float
-        return function(*map(_whole, args), **{k: _whole(v) for k, v in named.items()})
+        return function(*map(whole, args), **{k: whole(v) for k, v in named.items()})
 
     return taking
 
 
-def _whole(value: Any) -> Any:
+def whole(value: Any) -> Any:
+    """Return a float that is whole as an `int`, and any other value as it is."""
     is_whole = isinstance(value, float | np.floating) and value.is_integer()
     return int(value) if is_whole else value
 

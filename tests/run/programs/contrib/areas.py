@@ -12,7 +12,15 @@ import numpy as np
 import tensorflow as tf
 from numbers_of import numbers
 import tensorflow.contrib.slim as slim
-from tensorflow.contrib.framework.python.ops import arg_scope
+from tensorflow.contrib.framework.python.ops import arg_scope, audio_ops
+from tensorflow.contrib.learn.python.learn import basic_session_run_hooks as hooks
+from tensorflow.contrib.learn.python.learn import monitored_session
+from tensorflow.contrib.learn.python.learn.datasets import base
+from tensorflow.contrib.learn.python.learn.datasets.mnist import read_data_sets
+from tensorflow.contrib.learn.python.learn.session_run_hook import SessionRunHook
+from tensorflow.contrib.learn.python.learn.summary_writer_cache import (
+    SummaryWriterCache,
+)
 from tensorflow.contrib.training.python.training import hparam
 from tensorflow.examples.tutorials.mnist import input_data
 
@@ -268,6 +276,41 @@ def moving_average():
             ]
 
 
+@part
+def audio():
+    tone = tf.sin(tf.range(1600, dtype=tf.float32) / 20)[:, None]
+    wave = audio_ops.decode_wav(audio_ops.encode_wav(tone, 16000))
+    spectrogram = audio_ops.audio_spectrogram(wave.audio, window_size=480, stride=400)
+    return [tf.reduce_max(spectrogram, 2), audio_ops.mfcc(spectrogram, 16000)]
+
+
+def files_of_learn():
+    folder = tempfile.mkdtemp()
+    table = os.path.join(folder, "table.csv")
+    with open(table, "w") as f:
+        f.write("3,2,a,b\n1.5,2,1\n4,5,0\n6,7,2\n")
+    base.shrink_csv(table, 2)
+    kinds = {"target_dtype": int, "features_dtype": "float32"}
+    small = table.replace(".", "_small.")
+    rows = tf.contrib.learn.datasets.base.load_csv_with_header(table, **kinds)
+    bare = os.path.join(folder, "bare.csv")
+    with open(table) as f, open(bare, "w") as g:
+        g.writelines(f.readlines()[1:])
+    made = os.path.join(folder, "made")
+    again = [base.maybe_download("a.csv", made, "file:" + small) for _ in range(2)]
+    found["files_of_learn"] = [
+        numbers(base.load_csv_without_header(bare, int, "float32", target_column=1)),
+        numbers(rows),
+        [open(name).read() for name in again],
+        list(base.Datasets(1, 2, 3)._fields + base.Dataset._fields),
+        issubclass(hooks.StopAtStepHook, tf.train.StopAtStepHook),
+        monitored_session.MonitoredSession is tf.train.MonitoredSession,
+        SessionRunHook is tf.train.SessionRunHook,
+        SummaryWriterCache is tf.summary.FileWriterCache,
+        read_data_sets.__name__,
+    ]
+
+
 def rest():
     cluster = tf.train.ClusterSpec({"worker": ["a:1"]})
     resolver = tf.contrib.cluster_resolver.SimpleClusterResolver(cluster)
@@ -281,7 +324,7 @@ def rest():
     ]
 
 
-for function in (hparams, mnist, lazy_adam, moving_average, rest):
+for function in (hparams, mnist, lazy_adam, moving_average, files_of_learn, rest):
     function()
 json.dump(found, open(sys.argv[1], "w"), indent=1, sort_keys=True)
 import seq2seq  # writes the other file
