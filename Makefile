@@ -22,11 +22,11 @@
 .DEFAULT_GOAL := help
 
 DEMO := .venv/demo
-DOCS := .venv/docs
 NEWEST := .venv/newest
 TF215 := .venv/tf215
 PACKAGING := setup.py pyproject.toml
-PIP_FLAGS := --quiet --disable-pip-version-check
+# Python compiles what is imported; pip would compile all of TensorFlow and its needs.
+PIP_FLAGS := --quiet --disable-pip-version-check --no-compile
 DEMO_FLAGS ?=
 PYTEST_FLAGS ?= -q
 FUZZ_FLAGS ?= --secs=3600
@@ -73,12 +73,12 @@ lint: $(NEWEST)/.installed
 notebooks: $(NEWEST)/.installed
 	$(NEWEST)/bin/python .ci/notebooks.py
 
-# Not `--quiet`: it drops the warnings that `--strict` counts, dead anchors among them.
 reference: $(NEWEST)/.installed
 	$(NEWEST)/bin/python .ci/reference_pages.py
 
-docs: $(DOCS)/.installed
-	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
+# Not `--quiet`: it drops the warnings that `--strict` counts, dead anchors among them.
+docs: $(NEWEST)/.installed
+	NO_MKDOCS_2_WARNING=1 $(NEWEST)/bin/mkdocs build --strict
 
 # The workers of `-n auto` are one more than the cores, see tests/helpers.
 PYTEST := -m pytest -n auto
@@ -147,12 +147,6 @@ $(NEWEST)/.installed: $(PACKAGING)
 	$(NEWEST)/bin/python -m pip install $(PIP_FLAGS) --no-deps tf_keras
 	@touch $@
 
-# The site is built from sources, so this environment has no TensorFlow.
-$(DOCS)/.installed: $(PACKAGING)
-	"$(PYTHON_NEWEST)" -m venv --clear $(DOCS)
-	$(DOCS)/bin/python -m pip install $(PIP_FLAGS) --editable ".[docs]"
-	@touch $@
-
 # TF 2.15 has its own Estimator and its own Keras 2: it takes no extra for them.
 $(TF215)/.installed: $(PACKAGING)
 	@echo "Installing TensorFlow 2.15.1 into $(TF215); takes minutes once."
@@ -161,7 +155,7 @@ $(TF215)/.installed: $(PACKAGING)
 	    ".[test,contrib]" "tensorflow==2.15.1"
 	@touch $@
 
-environments: $(NEWEST)/.installed $(DOCS)/.installed $(if $(PYTHON_215),$(TF215)/.installed)
+environments: $(NEWEST)/.installed $(if $(PYTHON_215),$(TF215)/.installed)
 
 clean:
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

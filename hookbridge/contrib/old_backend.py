@@ -35,17 +35,6 @@ def set_image_dim_ordering(dim_ordering: str) -> None:
     _backend().set_image_data_format(formats[dim_ordering])
 
 
-def get_variable_shape(x: object) -> tuple[int | None, ...]:
-    """`keras.backend.get_variable_shape`: `int_shape`."""
-    shape: tuple[int | None, ...] = _backend().int_shape(x)
-    return shape
-
-
-def is_tensor(x: object) -> bool:
-    """`keras.backend.is_tensor`."""
-    return bool(_tensorflow().is_tensor(x))
-
-
 def is_variable(x: object) -> bool:
     """`keras.backend.is_variable`."""
     return isinstance(x, importlib.import_module("tensorflow").Variable)
@@ -62,11 +51,6 @@ def slice(x: object, start: object, size: object) -> Any:
 def size(x: Any, name: str | None = None) -> Any:
     """`keras.backend.size`: the number of elements, as a tensor."""
     return _tensorflow().size(x, name=name)
-
-
-def control_dependencies(control_inputs: object) -> Any:
-    """`keras.backend.control_dependencies`."""
-    return _tensorflow().control_dependencies(control_inputs)
 
 
 class _Interfaces(types.ModuleType):

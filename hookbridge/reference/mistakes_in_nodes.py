@@ -231,12 +231,9 @@ def _fused_inference(fused: dict[str, dict[str, str]], copy: Any) -> Edit:
             if node.op in _FUSED and forward in fused:
                 node.attr["is_training"].b = False
                 for index, kind in ((3, "mean"), (4, "variance")):
-                    value = copy.weights[fused[forward][kind]]
                     constant = definition.node.add()
-                    constant.op, constant.name = "Const", f"{node.name}/{kind}/constant"
-                    tensor = tf.make_tensor_proto(value)
-                    constant.attr["dtype"].type = tensor.dtype
-                    constant.attr["value"].tensor.CopyFrom(tensor)
+                    constant.name = f"{node.name}/{kind}/constant"
+                    _make_constant(constant, copy.weights[fused[forward][kind]])
                     node.input[index] = constant.name
 
     return edit
@@ -262,17 +259,21 @@ def _constants_for(replaced: list[tuple[str, str]], copy: Any) -> Edit:
         for node in definition.node:
             variable = constants.get(node.name)
             if variable is not None:
-                node.op = "Const"
                 del node.input[:]
-                kind = node.attr["T"]
-                tensor = tf.make_tensor_proto(copy.weights[variable])
-                node.attr["dtype"].CopyFrom(kind)
-                node.attr["value"].tensor.CopyFrom(tensor)
+                _make_constant(node, copy.weights[variable])
                 for key in ("T", "squeeze_dims", "axis"):
                     node.attr.pop(key, None)
         _stop_gradients(definition, set(constants))
 
     return edit
+
+
+def _make_constant(node: Any, value: Any) -> None:
+    """Make a constant of a node."""
+    tensor = tf.make_tensor_proto(value)
+    node.op = "Const"
+    node.attr["dtype"].type = tensor.dtype
+    node.attr["value"].tensor.CopyFrom(tensor)
 
 
 def _stop_gradients(definition: Any, names: set[str]) -> None:

@@ -137,9 +137,9 @@ def candidates(path: str) -> Iterator[Candidate]:
         return
     if path in NAMES:
         yield Candidate(NAMES[path])
-    for place in (f"{area}.{file}", area):
-        in_areas = _candidates_in_areas(f"{place}.{name}")
-        yield from (found for found in in_areas if not found.suffix)
+    for module in (f"{area}.{file}", area):
+        in_areas = _candidates_in_areas(f"{module}.{name}")
+        yield from (candidate for candidate in in_areas if not candidate.suffix)
     if in_slim := in_file_of_slim(area, file, name):
         yield Candidate(Source.parse(in_slim))
 

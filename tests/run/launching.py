@@ -25,6 +25,16 @@ IS_215 = installed_tf_version() <= LAST_WITH_KERAS2
 ON_NEWEST = pytest.mark.skipif(IS_215, reason="the same on each TensorFlow")
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).with_name("programs")
+# How a program of TensorFlow 1 begins that gets its cluster by flags.
+CLUSTER_FLAGS = """
+import tensorflow as tf
+flags = tf.app.flags
+flags.DEFINE_string("ps_hosts", "", "")
+flags.DEFINE_string("worker_hosts", "", "")
+flags.DEFINE_string("job_name", "", "")
+flags.DEFINE_integer("task_index", 0, "")
+F = flags.FLAGS
+"""
 
 
 def launch(

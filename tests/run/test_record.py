@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fork_server import ForkServer
-from launching import PROGRAMS, ROOT
+from launching import CLUSTER_FLAGS, PROGRAMS, ROOT
 from program_table import WHOLE
 
 from hookbridge.cli import main
@@ -201,14 +201,6 @@ def test_train_and_evaluate_with_guests(tmp_path: Path, launcher: ForkServer) ->
 
 
 OF_CLUSTER = """
-import tensorflow as tf
-flags = tf.app.flags
-flags.DEFINE_string("ps_hosts", "", "")
-flags.DEFINE_string("worker_hosts", "", "")
-flags.DEFINE_string("job_name", "", "")
-flags.DEFINE_integer("task_index", 0, "")
-F = flags.FLAGS
-
 def main(_):
     workers = F.worker_hosts.split(",")
     cluster = tf.train.ClusterSpec({"ps": F.ps_hosts.split(","), "worker": workers})
@@ -237,7 +229,7 @@ tf.app.run()
 @pytest.mark.one_tensorflow
 def test_cluster_of_flags(tmp_path: Path, launcher: ForkServer) -> None:
     """The chief records; a worker and a parameter server say that they do not."""
-    (tmp_path / "cluster.py").write_text(OF_CLUSTER)
+    (tmp_path / "cluster.py").write_text(CLUSTER_FLAGS + OF_CLUSTER)
     own = (launcher.python, "-m", "hookbridge", "record", "--steps=3", "--to=run")
     done = launcher.run(
         *("-m", "hookbridge", "cluster", "--tf1_flags", "--num_workers=1", "--"),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from fork_server import ForkServer
-from launching import ROOT
+from launching import CLUSTER_FLAGS, ROOT
 from program_table import RECORDED, REPLICA, printed_losses
 
 pytestmark = pytest.mark.slow
@@ -56,14 +56,6 @@ def test_synchronous_replicas_have_the_losses_of_their_tensorflow(
 # Each of two workers has four towers, and each update takes a gradient of each. In
 # TensorFlow one worker then waits for gradients of others, which have ended.
 BUILD = """
-import tensorflow as tf
-flags = tf.app.flags
-flags.DEFINE_string("ps_hosts", "", "")
-flags.DEFINE_string("worker_hosts", "", "")
-flags.DEFINE_string("job_name", "", "")
-flags.DEFINE_integer("task_index", 0, "")
-F = flags.FLAGS
-
 def main(_):
     workers = F.worker_hosts.split(",")
     own = "/job:worker/task:%d" % F.task_index
@@ -129,7 +121,7 @@ def test_tasks_of_synchronous_towers_end_together(
     program: str, launcher: ForkServer, tmp_path: Path
 ) -> None:
     path = tmp_path / "towers.py"
-    path.write_text(BUILD + PROGRAMS[program])
+    path.write_text(CLUSTER_FLAGS + BUILD + PROGRAMS[program])
     lines = of_cluster(launcher, tmp_path, str(path))
     assert sorted(lines) == ["[chief 0] ended", "[worker 0] ended"]
 

@@ -45,6 +45,7 @@ def _public_contrib(rest: str) -> str:
     """`contrib.learn.RunConfig` for `contrib.learn.python.learn...RunConfig`.
 
     A class of a file that is public itself stays in it: `slim.tfexample_decoder.Image`.
+    So does one that the file alone had.
     """
     package, _, inside = rest.partition(".python.")
     if ".nets." in inside:
@@ -55,6 +56,8 @@ def _public_contrib(rest: str) -> str:
         return rest
     first = classes[0]
     area = package.removeprefix("contrib.")
+    if f"{area}.python.{'.'.join(parts[: first + 1])}" in contrib_names.NAMES:
+        return rest
     parent = f"{area}.{parts[first - 1]}" if first else area
     if parts[first] in contrib_names.names().get(parent, ()):
         return f"contrib.{parent}.{'.'.join(parts[first:])}"

@@ -413,8 +413,8 @@ def read_programs(
     on_path = own_folders_on_path()
 
     def roots(module: Module) -> list[str]:
-        own = [folder] if folder else [*mains, *folders_above(module.file, tops)]
-        return list(dict.fromkeys([*own, *on_path]))
+        folders = [folder] if folder else [*mains, *folders_above(module.file, tops)]
+        return list(dict.fromkeys([*folders, *on_path]))
 
     programs = Programs(modules, roots)
     named = {os.path.realpath(path) for path in paths if os.path.isfile(path)}

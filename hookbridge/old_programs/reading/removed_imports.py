@@ -109,7 +109,7 @@ def missing_modules(module: Module, programs: Programs) -> Iterator[str]:
         num_modules = len(parts) - 1 if has_name else len(parts)
         if level := getattr(imported.node, "level", 0):
             up = Path(os.path.dirname(module.path), *[".."] * (level - 1))
-            above, places = "." * level, [up]
+            above, places = imported.full[:level], [up]
         else:
             package, *parts = parts
             num_modules -= 1

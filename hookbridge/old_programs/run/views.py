@@ -73,18 +73,17 @@ def _version_of_keras2() -> str:
 
 
 def _shared() -> dict[str, Callable[[], Any]]:
-    """Return the names that both views add to TensorFlow's."""
-    added: dict[str, Callable[[], Any]] = {
+    """Return the names that all views add to those of TensorFlow."""
+    return {
+        "compat": _compat,
         "contrib": namespace.root,
         "examples": _examples,
         "pywrap_tensorflow": functools.partial(
             private_modules.find, f"{PYTHON}.pywrap_tensorflow"
         ),
+        "core": functools.partial(importlib.import_module, "tensorflow.core"),
+        "python": functools.partial(private_modules.Package, PYTHON),
     }
-    added["compat"] = _compat
-    added["core"] = functools.partial(importlib.import_module, "tensorflow.core")
-    added["python"] = functools.partial(private_modules.Package, PYTHON)
-    return added
 
 
 def _compat() -> View:

@@ -118,7 +118,7 @@ def _is_bound_above(imported: Import, context: Context) -> bool:
         return False
     line = imported.node.lineno
     statements = (s for s in block.body if s.lineno < line)
-    return any(other.bound == imported.bound for other in all_imports(statements))
+    return any(above.bound == imported.bound for above in all_imports(statements))
 
 
 def _may_fail(imported: Import, become: Resolution, context: Context) -> bool:

@@ -14,9 +14,8 @@ from importlib.machinery import SourceFileLoader
 from hookbridge.old_programs.reading.libraries import package_of
 from hookbridge.old_programs.reading.library_losses import LEFT_ALONE
 from hookbridge.old_programs.reading.modules import Unread, read_module
-from hookbridge.old_programs.run.given_back import asking
-from hookbridge.old_programs.run.given_back import removed_names as given_names
-from hookbridge.tf1_names.removed_in_libraries import removed_names
+from hookbridge.old_programs.run.given_back import asking, removed_names
+from hookbridge.tf1_names import removed_in_libraries
 
 _LIBRARIES = ("Python", "NumPy")
 # Module -> what files call it.
@@ -56,8 +55,9 @@ def _patterns() -> list[tuple[bytes, re.Pattern[bytes]]]:
     A beginning is looked for first: that is quick, and most files have none.
     """
     below: dict[str, list[str]] = {}
-    for full in given_names.names():
-        row = removed_names().get(full)
+    rows = removed_in_libraries.removed_names()
+    for full in removed_names.names():
+        row = rows.get(full)
         module, _, name = full.rpartition(".")
         if row is not None and row.library in _LIBRARIES:
             below.setdefault(module, []).append(name)
