@@ -8,5 +8,6 @@ asked for), `module_names` (what a module has, by its text), `running_mean`,
 `compat`, all that is private to TensorFlow and Keras; `protocols`, what the bridge asks
 of their objects; `collected`, what a program has put into a graph's collections;
 `patching`; `lifecycle`, what a guest must see; `validation`; `tf_config` and
-`cluster_checks`, what TF_CONFIG says; `exit_codes`, `exit_threads`, `signals`.
+`cluster_checks`, what TF_CONFIG says; `step_errors`, `exit_codes`, `exit_threads`,
+`signals`.
 """
