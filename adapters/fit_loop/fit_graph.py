@@ -117,7 +117,7 @@ class FitGraphPart(GraphPart):
 
     def values(self) -> ModelValues:
         step = self.global_step.variable
-        saved = [v for v in self.live.saved_variables().values() if v is not step]
+        saved = [v for v in self.live.variables.saved().values() if v is not step]
         with compat.private("eager_mode")():
             # An eager variable shares its value until it gets another one: no copy. A
             # distributed one would enter its strategy, under any graph.

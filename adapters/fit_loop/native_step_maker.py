@@ -14,16 +14,15 @@ from hookbridge.adapters.fit_loop.model_step import ModelInstallation, end_quiet
 from hookbridge.adapters.fit_loop.step_function import ModelsOwnFunction, StepFunction
 from hookbridge.adapters.fit_loop.step_source import StepInstallation, StepSource
 from hookbridge.adapters.guests.guest_record import Guest
-from hookbridge.adapters.hooked_loop.epoch_means import EpochMeans, MetricMeans
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
 from hookbridge.adapters.hooked_loop.modes import PREDICT, TRAIN
-from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
 from hookbridge.adapters.keras_model.structure import steps_per_execution
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession, StepRunner
 from hookbridge.ground import compat
-from hookbridge.ground.protocols import Arguments, Hook, KerasModel
+from hookbridge.ground.protocols import Arguments, Hook
+from hookbridge.ground.step_errors import END_OF_DATA
 
 
 def fit_host(run: HookedRun, installation: StepInstallation | None = None) -> LoopHost:
@@ -235,9 +234,6 @@ class NativeStepMaker(StepMaker):
     def resume(self) -> None:
         self._graph.recall()
         self._installation.resume()
-
-    def means_of(self, model: KerasModel) -> EpochMeans:
-        return MetricMeans(model)
 
     def leave(self) -> None:
         self._installation.leave()

@@ -16,7 +16,7 @@ from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
 from hookbridge.ground import compat
 from hookbridge.ground.patching import assign
-from hookbridge.ground.protocols import AnyFunction, Arguments, Session
+from hookbridge.ground.protocols import AnyFunction, Arguments, KerasModel, Session
 
 
 def graph_host(run: HookedRun) -> LoopHost:
@@ -112,6 +112,9 @@ class FunctionStepMaker(StepMaker):
             raise error
         # Keras cannot leave its loop before a step without outputs of that step.
         return self._last or [0.0] * len(self._model.metrics_names)
+
+    def means_of(self, model: KerasModel) -> None:
+        """Keep no means: the loop of a v1 graph has them in its local variables."""
 
     def suspend(self) -> None:
         if self._function is not None:

@@ -141,7 +141,7 @@ class FitStates(
         self.stop_listening()
         # A new list: the old one may be the user's, or shared with another hook.
         assign(self._hook, _listeners=[*self._hook._listeners, self])
-        run.wait_for(self)
+        run.waited_for.append(self)
 
     def on_test_begin(self) -> None:
         """Note that an evaluation begins."""

@@ -22,13 +22,13 @@ from hookbridge.adapters.hooked_loop.fit_states import FitStates
 from hookbridge.adapters.hooked_loop.host import LoopHost
 from hookbridge.adapters.hooked_loop.model_loops import ModelLoops, innermost, suspended
 from hookbridge.adapters.hooked_loop.monitored import (
-    END_OF_DATA,
     ClusterFailure,
     check_clash,
     not_the_end_of_data,
     with_hook,
 )
 from hookbridge.ground.protocols import Arguments, Hook, KerasModel
+from hookbridge.ground.step_errors import END_OF_DATA
 
 # Puts the host of a run together.
 MakeHost: TypeAlias = "Callable[[HookedRun], LoopHost]"
@@ -54,7 +54,8 @@ class HookedRun:
         # The hooks as `MonitoredSession` has them.
         self._monitored_hooks: list[Any] = []
         self._ended = 0
-        self._waited_for: list[Any] = []
+        # The run stays open until `note_ended` is called with these members too.
+        self.waited_for: list[Any] = []
         self.loops: ModelLoops = ModelLoops(self)
         self.host: LoopHost = make_host(self)
 
@@ -226,16 +227,12 @@ class HookedRun:
             raise
         self.note_ended(hook)
 
-    def wait_for(self, member: Any) -> None:
-        """Keep the run open until `note_ended` is called with this member too."""
-        self._waited_for.append(member)
-
     def note_ended(self, member: object) -> None:
         """Note that a member has had its last event; the last one ends it all."""
         if self._monitored is None or self.is_over:
             return
         self._ended += 1
-        if self._ended == len(self.hooks) + len(self._waited_for):
+        if self._ended == len(self.hooks) + len(self.waited_for):
             self._close()
 
     def _close(self) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hookbridge.adapters.guests.guest_record import Guest
-from hookbridge.adapters.hooked_loop.epoch_means import EpochMeans
+from hookbridge.adapters.hooked_loop.epoch_means import EpochMeans, MetricMeans
 from hookbridge.adapters.hooked_loop.model_values import ModelValues
 from hookbridge.adapters.hooked_loop.monitored import HookWithoutEnd
 from hookbridge.ground.protocols import Arguments, Context, Hook, KerasModel, Session
@@ -149,7 +149,7 @@ class StepMaker(abc.ABC):
         Args:
           model: the model that the native loop trains.
         """
-        return None
+        return MetricMeans(model)
 
     @abc.abstractmethod
     def suspend(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,10 +16,8 @@ from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.live_session.feeds import mapper_of
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import shown
-from hookbridge.ground.protocols import Graph, Hook, RunContext, Session
-
-# What a native loop takes for the end of its data.
-END_OF_DATA: tuple[type[Exception], ...] = (StopIteration, tf.errors.OutOfRangeError)
+from hookbridge.ground.protocols import AnyFunction, Graph, Hook, RunContext, Session
+from hookbridge.ground.step_errors import LOST_TASK
 
 
 class ClusterFailure(Exception):
@@ -31,6 +30,27 @@ class ClusterFailure(Exception):
     def __init__(self, error: BaseException) -> None:
         super().__init__(str(error))
         self.error = error
+
+
+def shielded(
+    function: AnyFunction, note_lost: Callable[[], None] = lambda: None
+) -> Callable[..., Any]:
+    """Return a function whose errors of the cluster pass `MonitoredSession`.
+
+    Args:
+      function: what is called.
+      note_lost: called when a task of the cluster is lost.
+    """
+
+    @functools.wraps(function)
+    def call(*args: object) -> Any:
+        try:
+            return function(*args)
+        except LOST_TASK as e:
+            note_lost()
+            raise ClusterFailure(e) from e
+
+    return call
 
 
 class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]

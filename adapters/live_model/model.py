@@ -212,7 +212,6 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
     # --- tf.train.Checkpoint(model=model) saves and restores the whole session ---
 
     def _trackable_children(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        del args, kwargs
         variables = session_variables.saved_variables(self._live_graph)
         mirrors = self._live_weights.mirrors.of(variables)
         children = {v.op.name: m for v, m in zip(variables, mirrors, strict=True)}
@@ -220,7 +219,6 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
         return {**children, **{name: rate.variable for name, rate in unsaved.items()}}
 
     def _lookup_dependency(self, name: str, *args: Any) -> Any:
-        del args
         return self._trackable_children().get(name)
 
     def __getattr__(self, name: str) -> Any:

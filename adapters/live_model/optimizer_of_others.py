@@ -46,7 +46,6 @@ class OptimizerOfOthers(tf.__internal__.tracking.AutoTrackable):  # type: ignore
         super()._maybe_initialize_trackable()
 
     def _trackable_children(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        del args, kwargs
         # A SavedModel is not loaded without the counter of its optimizer.
         counter = self.iterations
         if self._saved is None:
@@ -56,7 +55,6 @@ class OptimizerOfOthers(tf.__internal__.tracking.AutoTrackable):  # type: ignore
 
     def save_own_variables(self, store: object) -> None:
         """Save nothing of it in the file of the other model."""
-        del store
         self.say_unsaved()
 
     def _obj_type(self) -> str:

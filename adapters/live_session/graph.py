@@ -118,14 +118,6 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
             with self.growing():
                 self._make_rate(learning_rate)
 
-    def check_current(self, needed: Any) -> None:
-        """Refuse ops of an optimizer that a callback has replaced since; see `Plan`.
-
-        Args:
-          needed: the ops that a run needs.
-        """
-        self.variables.check_current(needed)
-
     @contextlib.contextmanager
     def growing(self) -> Iterator[None]:
         """Return a context for adding ops.
@@ -178,10 +170,6 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
             return True  # hooks may have added to the collections they looked at
         keys = (*COLLECTIONS, v1.GraphKeys.SAVEABLE_OBJECTS)
         return any(super(LiveGraph, self).get_collection(key) for key in keys)
-
-    def saved_variables(self) -> dict[str, ModelVariable]:
-        """Return what a checkpoint of the model holds: `{name: variable}`."""
-        return self.variables.saved()
 
     # A method that lists variables, or all ops, makes the variables first.
 

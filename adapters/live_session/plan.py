@@ -36,7 +36,7 @@ class Plan:
         to_run = [f for f in self._fetches if f.name not in steps]
         self.program: SessionProgram = SessionProgram(graph, to_run, feeds, resources)
         needed = self.program.needed
-        graph.check_current(needed)
+        graph.variables.check_current(needed)
         graph.tap(*needed.step_tensors)
         self.reads_step: bool = graph.global_step_name in needed.handles
         self.writes_step: bool = graph.global_step_name in needed.written

@@ -182,7 +182,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
 
     def saved_values(self) -> dict[str, tf.Tensor]:
         """`{entry: value}` of a checkpoint of this moment, which later steps keep."""
-        variables = self._live_graph.saved_variables()
+        variables = self._live_graph.variables.saved()
         with self._outside.as_default(), self._eager_mode():
             self._global_step.push()
             for variable in variables.values():

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
-
-import tensorflow as tf
 
 from hookbridge.adapters.fit_loop.fit_graph import FitGraphPart
 from hookbridge.adapters.fit_loop.fit_session import FitSessionPart
@@ -15,8 +12,7 @@ from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.guests.skipped import SkippedHook
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import LoopHost
-from hookbridge.adapters.hooked_loop.monitored import ClusterFailure, LaterStop
-from hookbridge.adapters.live_session.program import SessionProgram
+from hookbridge.adapters.hooked_loop.monitored import LaterStop, shielded
 from hookbridge.adapters.live_session.session import StepRunner
 from hookbridge.ground.protocols import Hook
 
@@ -52,14 +48,7 @@ class SharedSteps(StepPolicy):
 
     def guarded(self, run_step: StepRunner) -> StepRunner:
         """Tell apart the errors of a step that another process has caused."""
-
-        def guarded(program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
-            try:
-                return run_step(program, feeds)
-            except (tf.errors.AbortedError, tf.errors.UnavailableError) as e:
-                raise ClusterFailure(e) from e  # another process is lost
-
-        return guarded
+        return shielded(run_step)
 
     def goes_on(self) -> bool:
         """Return whether to go on without hooks.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.hooked_loop.monitored import ClusterFailure, HookWithoutEnd
+from hookbridge.adapters.hooked_loop.monitored import HookWithoutEnd, shielded
 from hookbridge.adapters.live_session.plan import Plan
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.ground.protocols import Hook
@@ -72,23 +71,7 @@ class ShieldedHook(HookWithoutEnd):
     def __init__(self, hook: Hook, note_lost: Callable[[], None]) -> None:
         super().__init__(hook)
         for name in ("begin", "after_create_session", "before_run", "after_run"):
-            setattr(self, name, _shielded(getattr(self, name), note_lost))
-
-
-def _shielded(
-    method: Callable[..., Any], note_lost: Callable[[], None]
-) -> Callable[..., Any]:
-    """Return a hook's method whose errors of the cluster pass `MonitoredSession`."""
-
-    @functools.wraps(method)
-    def call(*args: object) -> Any:
-        try:
-            return method(*args)
-        except (tf.errors.AbortedError, tf.errors.UnavailableError) as e:
-            note_lost()
-            raise ClusterFailure(e) from e
-
-    return call
+            setattr(self, name, shielded(getattr(self, name), note_lost))
 
 
 def saves_after(hook: Hook, global_step: int) -> bool:

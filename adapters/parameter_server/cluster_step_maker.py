@@ -18,12 +18,10 @@ from hookbridge.adapters.fit_loop.fit_graph import FitGraphPart
 from hookbridge.adapters.fit_loop.fit_session import FitSessionPart
 from hookbridge.adapters.fit_loop.model_step import ModelInstallation
 from hookbridge.adapters.fit_loop.step_source import StepSource
-from hookbridge.adapters.hooked_loop.epoch_means import EpochMeans, MetricMeans
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
 from hookbridge.adapters.hooked_loop.modes import TEST, TRAIN
 from hookbridge.adapters.hooked_loop.monitored import (
-    END_OF_DATA,
     ClusterFailure,
     LaterStop,
 )
@@ -45,7 +43,8 @@ from hookbridge.adapters.parameter_server.scheduled_step import ScheduledStep
 from hookbridge.adapters.parameter_server.scheduler import Scheduler
 from hookbridge.adapters.parameter_server.step_values import StepValue
 from hookbridge.ground.patching import assign
-from hookbridge.ground.protocols import Arguments, Hook, KerasModel
+from hookbridge.ground.protocols import Arguments, Hook
+from hookbridge.ground.step_errors import END_OF_DATA
 
 
 def cluster_host(run: HookedRun) -> LoopHost:
@@ -245,9 +244,6 @@ class ClusterStepMaker(StepMaker):
 
     def resume(self) -> None:
         self._installation.resume()
-
-    def means_of(self, model: KerasModel) -> EpochMeans:
-        return MetricMeans(model)
 
     def leave(self) -> None:
         self._installation.leave()

@@ -23,7 +23,8 @@ class Preemption:
 
     def __init__(self) -> None:
         self.gave_up: bool = False
-        self._lost: Exception | None = None
+        # With it waits end, since all workers are gone.
+        self.lost: Exception | None = None
         self._since: float | None = None
 
     def set(self) -> None:
@@ -32,15 +33,11 @@ class Preemption:
     def is_set(self) -> bool:
         return self._since is not None
 
-    def note_workers(self, error: Exception | None) -> None:
-        """From now on waits end with this error, since all workers are gone; or not."""
-        self._lost = error
-
     def wait_until(self, is_done: Callable[[], bool], poll_secs: float) -> bool:
         """Wait for something that workers do."""
         while not is_done():
-            if self._lost is not None:
-                raise self._lost
+            if self.lost is not None:
+                raise self.lost
             if self._since and time.monotonic() - self._since > PATIENCE_SECS:
                 self.gave_up = True
                 return False

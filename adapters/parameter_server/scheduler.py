@@ -11,7 +11,6 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.fit_graph import FitGraphPart
 from hookbridge.adapters.fit_loop.tapped_function import NO_FEEDS, StepFeeds
-from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
 from hookbridge.adapters.live_session.program import SessionProgram, SplitProgram
 from hookbridge.adapters.parameter_server.cluster_session import ClusterSession
 from hookbridge.adapters.parameter_server.event_queue import EventQueue
@@ -20,6 +19,7 @@ from hookbridge.adapters.parameter_server.step_values import StepLogs, StepValue
 from hookbridge.adapters.parameter_server.steps_in_flight import StepsInFlight
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import Arguments, KerasModel
+from hookbridge.ground.step_errors import END_OF_DATA
 from hookbridge.ground.structures import RecentlyUsed
 
 _LATE_FEED = (

@@ -7,12 +7,13 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA, ClusterFailure
+from hookbridge.adapters.hooked_loop.monitored import ClusterFailure
 from hookbridge.adapters.parameter_server.exit import JOIN_POLL_SECS, PREEMPTED
 from hookbridge.adapters.parameter_server.step_values import StepValue
 from hookbridge.ground import compat
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.ground.protocols import KerasModel
+from hookbridge.ground.step_errors import END_OF_DATA
 
 
 class StepsInFlight:

@@ -71,10 +71,6 @@ class StepCounter:
         """Return how far a run moves the global step, or None if it must be read."""
         return step.adds if self.is_counted else None
 
-    def note_move(self) -> None:
-        """Note that a run that is not a step of the loop may move the global step."""
-        self.stale = True
-
     def note_callable(self, fetches: object) -> None:
         """Note that a callable is being made whose runs will not be seen."""
         if self.may_move(fetches):
@@ -104,11 +100,11 @@ def _watch_runs(session: Any, counter: StepCounter) -> bool:
         counter = counting()
         if counter is None or not counter.may_move(fetches):
             return run_below()(fetches, *args, **kwargs)
-        counter.note_move()
+        counter.stale = True
         try:
             return run_below()(fetches, *args, **kwargs)
         finally:
-            counter.note_move()  # the step may have been read while it ran
+            counter.stale = True  # the step may have been read while it ran
 
     @functools.wraps(type(session).make_callable)
     def make_callable(fetches: Any, *args: Any, **kwargs: Any) -> Any:

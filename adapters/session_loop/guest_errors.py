@@ -11,14 +11,11 @@ from __future__ import annotations
 import traceback
 from collections.abc import Mapping
 
-import tensorflow as tf
-
 from hookbridge import errors
 from hookbridge.ground.protocols import Session
+from hookbridge.ground.step_errors import END_OF_DATA, LOST_TASK
 from hookbridge.ground.validation import Validation, ValidationReport
 
-END_OF_DATA = (StopIteration, tf.errors.OutOfRangeError)
-LOST_TASK = (tf.errors.AbortedError, tf.errors.UnavailableError)
 MISTAKEN = (*END_OF_DATA, *LOST_TASK)
 
 

@@ -106,7 +106,7 @@ class TrainingRun(CallbackRun):
         return self._epochs.state(self.step, self.session)
 
     def created(self, coord: Coordinator) -> None:
-        self._stop.begin(coord)
+        self._stop.coord = coord
         before = self.step
         self._reader.counter.bind(self.session, self.members[0])
         self._read_step()
@@ -114,7 +114,7 @@ class TrainingRun(CallbackRun):
         self._phase, self._is_step = AFTER["session"][self._phase], False
         if self.started and self._state.is_lost(self.session, before, self.step):
             self.started = False
-        self._epochs.begin_session(self.step)
+        self._epochs.values.begin(self.step)
         if not self.started:
             with self.starting():
                 self._begin()
@@ -256,7 +256,7 @@ class TrainingRun(CallbackRun):
             self._epochs.begin(self.step, self.session)
 
     def after_session_run(self, run_context: RunContext) -> None:
-        self._stop.note_run(run_context)
+        self._stop.last_run = run_context
         if not self._is_step:
             self._after_update()
             return
@@ -357,7 +357,7 @@ class TrainingRun(CallbackRun):
 
     def _end_epoch(self) -> None:
         """End the open epoch; tell or refuse what had no effect in it."""
-        self._epochs.check_values(self.step)
+        self._epochs.values.end_epoch(self.step, self._epochs.logs.current)
         self._arguments.check_read()
         self._epochs.end()
         self._epochs.warn_of_outside(self.step)

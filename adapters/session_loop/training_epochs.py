@@ -40,7 +40,7 @@ class TrainingEpochs:
         self._validate = validate
         # A context in which events are delivered and their effects undone.
         self._without_effect = without_effect
-        self._values = values
+        self.values: ValueCheck = values  # the run calls it
         # What callbacks have of the model beside the session; None before the first.
         self.outside: OutsideVariables | None = None
         # The state of the epoch that a restart or a recovery interrupted.
@@ -57,10 +57,6 @@ class TrainingEpochs:
         self.last_logs = {}
         self._interrupted, self._next, self._state_step = None, None, 0
         self._rates.begin_run_again()
-
-    def begin_session(self, step: int) -> None:
-        """Note that a session begins, the first one or that of a recovery."""
-        self._values.begin(step)
 
     def begin(self, step: int, session: Session) -> None:
         """Begin the epoch of a step."""
@@ -110,10 +106,6 @@ class TrainingEpochs:
             logs.update(self._validate(self.clock.number))
         self.last_logs = dict(logs)
         self._deliver("on_epoch_end", self.clock.number, logs)
-
-    def check_values(self, step: int) -> None:
-        """Tells, before an epoch ends at a step, which metrics had no value in it."""
-        self._values.end_epoch(step, self.logs.current)
 
     def warn_of_outside(self, step: int) -> None:
         """Warns of variables of callbacks that no step has changed by now."""

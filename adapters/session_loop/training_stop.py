@@ -10,8 +10,9 @@ class TrainingStop:
 
     def __init__(self, model: KerasModel) -> None:
         self._model = model
-        self._coord: Coordinator  # of the present session
-        self._last_run: RunContext | None = None
+        self.coord: Coordinator  # of the present session
+        # Hooks after the callbacks may still stop it.
+        self.last_run: RunContext | None = None
         self.epochs_are_over: bool = False
         self._is_of_hook = False  # a hook has set `stop_training`, not a callback
 
@@ -25,14 +26,6 @@ class TrainingStop:
         """Return whether a callback has set `stop_training`."""
         return bool(self._model.stop_training) and not self._is_of_hook
 
-    def begin(self, coord: Coordinator) -> None:
-        """Note that a session begins, for the first time or after a recovery."""
-        self._coord = coord
-
-    def note_run(self, run_context: RunContext) -> None:
-        """Note that a run of the session ends; later hooks may still stop it."""
-        self._last_run = run_context
-
     def note_hook(self) -> None:
         """Note that a hook ends the run: callbacks read it from the model."""
         if not self._model.stop_training:
@@ -40,11 +33,11 @@ class TrainingStop:
 
     def note_end(self) -> None:
         """Note that the session ends: by a hook, if stopped before its epochs."""
-        in_last_run = self._last_run is not None and self._last_run.stop_requested
-        is_stopped = in_last_run or self._coord.should_stop()
+        in_last_run = self.last_run is not None and self.last_run.stop_requested
+        is_stopped = in_last_run or self.coord.should_stop()
         if is_stopped and not self.epochs_are_over:
             self.note_hook()
 
     def end_session(self) -> None:
         """End the session between two of its runs."""
-        self._coord.request_stop()
+        self.coord.request_stop()

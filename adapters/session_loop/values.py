@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 
 
-def as_log_value(value: object) -> Any:
+def as_log_value(value: Any) -> Any:
     """Return a fetched value as in Keras's `logs`: scalars become Python floats."""
     if isinstance(value, (np.ndarray, np.generic)):
-        if value.ndim == 0 and value.dtype.kind in "fiub":
-            return float(value)
-        return value
-    if isinstance(value, (bool, int, float)):
-        return float(value)
-    return value
+        is_number = value.ndim == 0 and value.dtype.kind in "fiub"
+    else:
+        is_number = isinstance(value, (bool, int, float))
+    return float(value) if is_number else value
 
 
 def as_val_logs(result: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from hookbridge.adapters.state import rewriting
 from hookbridge.adapters.state.backups import Backup, newest
 from hookbridge.adapters.state.keeper import StateKeeper
 from hookbridge.adapters.state.moments import Checkpoint
-from hookbridge.adapters.state.parts import Part, Saved, note_ended
+from hookbridge.adapters.state.parts import Part
+from hookbridge.adapters.state.restored_state import Saved, note_ended
 from hookbridge.adapters.state.save_keepers import Save, SaveKeeper
 from hookbridge.adapters.state.write_order import WriteOrder
 from hookbridge.ground.protocols import Graph, Session

@@ -35,7 +35,6 @@ class FollowedSavers:
         before_save: Callable[..., None],
         after_save: Callable[..., None],
     ) -> None:
-        self._key = tf.compat.v1.GraphKeys.SAVERS
         self._graph = weakref.ref(graph)
         self._before_save, self._after_save = before_save, after_save
         self.is_closed = False  # whether the savers are not followed any more

@@ -12,8 +12,9 @@ from absl import logging
 from hookbridge.adapters.state import document, loop_state, rewriting, storage
 from hookbridge.adapters.state.document import Document
 from hookbridge.adapters.state.loop_state import LoopState
-from hookbridge.adapters.state.parts import Part, Saved
+from hookbridge.adapters.state.parts import Part
 from hookbridge.adapters.state.restart_line import log_without_state
+from hookbridge.adapters.state.restored_state import Saved
 from hookbridge.adapters.state.write_order import wait_for_writes
 from hookbridge.ground.tf_config import task_of
 

@@ -54,7 +54,6 @@ class Entries:
         self._model = model
         self._shapes = shapes
         self._lookup = lookup or (lambda name: None)
-        self._variables = variables
         self._weights = {v.name: v for v in variables if v.is_weight}
         self._slots = SlotEntries(shapes)
         slots = [v.name for v in variables if v.is_of_optimizer]
@@ -65,7 +64,11 @@ class Entries:
         name = variable.name
         choice = self._lookup(name)
         if choice is not None:
-            _check_choice(name, choice, self._shapes)
+            if choice not in self._shapes:
+                raise errors.InvalidArgumentError(
+                    f"`names` maps `{name}` to `{choice}`, which the checkpoint does "
+                    f"not have. It has: {', '.join(sorted(self._shapes))}."
+                )
             return choice
         if variable.is_of_optimizer:
             slot = slot_name(name, self._weights)
@@ -101,15 +104,6 @@ class Entries:
         return same[0] if len(same) == 1 else None
 
 
-def _check_choice(name: str, choice: str, shapes: Mapping[str, Any]) -> None:
-    """Refuse an entry that `names` gives and the checkpoint does not have."""
-    if choice not in shapes:
-        raise errors.InvalidArgumentError(
-            f"`names` maps `{name}` to `{choice}`, which the checkpoint does not "
-            f"have. It has: {', '.join(sorted(shapes))}."
-        )
-
-
 def _numbered(name: str) -> tuple[str, int]:
     """Return a name without the number that Keras adds, and the number."""
     bare, separator, number = name.rpartition("_")
@@ -133,20 +127,17 @@ def _bare(model: KerasModel, name: str) -> str:
     return re.sub(rf"^{base}(_\d+)?_", "", name)
 
 
-def _kind(model: KerasModel) -> str:
-    # A model of Keras 3 that is not compiled has no such attribute.
-    return type(optimizers.optimizer_of(model)).__name__.lower()
-
-
 def _v1_suffix(model: KerasModel, name: str, weight: str) -> str | None:
     """Return what a v1 optimizer appends to a weight's name for a slot."""
+    # A model of Keras 3 that is not compiled has no attribute `optimizer`.
+    optimizer = optimizers.optimizer_of(model)
     scope, _, part = name.partition("/")
-    if scope != optimizers.name_of(optimizers.optimizer_of(model)):
+    if scope != optimizers.name_of(optimizer):
         return None
     slot = part.removesuffix(f"/{weight}")  # of Keras 2
     for flat in (weight, f"{model.name}/{weight}"):  # of Keras 3
         slot = slot.removeprefix(flat.replace("/", "_") + "_")
-    return _SLOTS.get((_kind(model), slot))
+    return _SLOTS.get((type(optimizer).__name__.lower(), slot))
 
 
 def converted(model: KerasModel, entry: str, value: object) -> Any:

@@ -153,11 +153,16 @@ def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
     for statement in body:
         yield statement
         if not isinstance(statement, _DEFINITIONS):
-            for block in _blocks(statement):
+            for block in blocks(statement):
                 yield from _statements(block)
 
 
-def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+def blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    """Yield the blocks of a compound statement, empty ones too.
+
+    Args:
+      statement: any statement; a simple one has no blocks.
+    """
     for name in ("body", "orelse", "finalbody"):
         yield getattr(statement, name, [])
     for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):

@@ -23,6 +23,9 @@ AnyFunction = Callable[..., Any]
 class Graph(Protocol):
     """A graph of operations: `tf.Graph`."""
 
+    graph_def_versions: Any
+    version: int
+
     def as_default(self) -> Context: ...
 
     def as_graph_element(
@@ -48,12 +51,6 @@ class Graph(Protocol):
     def get_tensor_by_name(self, name: str) -> Any: ...
 
     def unique_name(self, name: str) -> str: ...
-
-    @property
-    def graph_def_versions(self) -> Any: ...
-
-    @property
-    def version(self) -> int: ...
 
 
 class Operation(Protocol):
@@ -112,8 +109,7 @@ class Saver(Protocol):
 class Coordinator(Protocol):
     """Ends the threads of a session: `tf.train.Coordinator`."""
 
-    @property
-    def joined(self) -> bool: ...
+    joined: bool
 
     def should_stop(self) -> bool: ...
 
@@ -134,8 +130,7 @@ class Coordinator(Protocol):
 class Session(Protocol):
     """A session on a graph, as hooks get it: `tf.compat.v1.Session`."""
 
-    @property
-    def graph(self) -> Any: ...
+    graph: Any
 
     def run(
         self,
@@ -151,14 +146,9 @@ class Session(Protocol):
 class RunContext(Protocol):
     """What a hook gets of the run that it may add to: a `SessionRunContext`."""
 
-    @property
-    def original_args(self) -> Any: ...
-
-    @property
-    def session(self) -> Any: ...
-
-    @property
-    def stop_requested(self) -> bool: ...
+    original_args: Any
+    session: Any
+    stop_requested: bool
 
     def request_stop(self) -> None: ...
 
@@ -166,8 +156,7 @@ class RunContext(Protocol):
 class RunValues(Protocol):
     """What a run gave: a `SessionRunValues`."""
 
-    @property
-    def results(self) -> Any: ...
+    results: Any
 
 
 class Hook(Protocol):
@@ -197,30 +186,14 @@ class KerasModel(Protocol):
     _distribution_strategy: Any
     _steps_per_execution: Any
     _train_counter: Any
-
-    @property
-    def distribute_strategy(self) -> Any: ...
-
-    @property
-    def metrics(self) -> list[Any]: ...
-
-    @property
-    def metrics_names(self) -> list[str]: ...
-
-    @property
-    def output_names(self) -> list[str]: ...
-
-    @property
-    def trainable_variables(self) -> list[Any]: ...
-
-    @property
-    def trainable_weights(self) -> list[Any]: ...
-
-    @property
-    def variables(self) -> list[Any]: ...
-
-    @property
-    def weights(self) -> list[Any]: ...
+    distribute_strategy: Any
+    metrics: list[Any]
+    metrics_names: list[str]
+    output_names: list[str]
+    trainable_variables: list[Any]
+    trainable_weights: list[Any]
+    variables: list[Any]
+    weights: list[Any]
 
     def compile(self, *args: Any, **kwargs: Any) -> None: ...
 

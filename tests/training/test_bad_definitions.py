@@ -72,6 +72,7 @@ FILES = {
     f"{JOB}\n\ndef callback():\n    return []\n": "`callback`; did you mean `callbac",
     f"{JOB}\n\ndef hook():\n    return []\n": "uses `hook`; did you mean `hooks`?",
     f"{JOB}\n\nguest = []\n": f"line {LINE}: nothing uses `guest`; did you mean",
+    f"{JOB}\n\nmatch 1:\n    case 1:\n        guest = []\n": "uses `guest`; did",
     f"{JOB}\n\nmodel = custom_model()\nmodel.fit([[1.0]], [1.0])\n": (
         f"job.py, line {LINE + 1}: importing the file would run `model.fit(...)`; exp"
     ),

@@ -13,7 +13,7 @@ from hookbridge import errors
 from hookbridge.ground import arguments
 from hookbridge.ground.arguments import count, seconds
 from hookbridge.ground.protocols import Logs
-from hookbridge.jobs.callbacks.ready_made import ReadyMade
+from hookbridge.jobs.callbacks.ready_made import OfSavedModel
 
 _HTTP = ("http://", "https://")
 _TIMEOUT_SECS = 60.0
@@ -21,7 +21,7 @@ _TIMEOUT_SECS = 60.0
 _LAST = "saved_model.pb"
 
 
-class ModelUploader(ReadyMade):
+class ModelUploader(OfSavedModel):
     """Uploads a SavedModel at the end of the training.
 
     Give it after the `SavedModelExporter`. It works once, in `on_train_end`, on the
@@ -54,10 +54,9 @@ class ModelUploader(ReadyMade):
         retries: int = 3,
         wait_secs: float = 1.0,
     ) -> None:
-        super().__init__("chief")
+        super().__init__(path)
         self._url = arguments.path("remote_url", remote_url, "a folder or a URL")
         _check_scheme(self._url)
-        self._path = None if path is None else arguments.path("path", path)
         self._retries = count("retries", retries, least=0)
         self._wait_secs = seconds("wait_secs", wait_secs)
         self.error: Exception | None = None
@@ -65,14 +64,8 @@ class ModelUploader(ReadyMade):
     def written_folders(self) -> list[str]:
         return [self._url]
 
-    def on_train_begin(self, logs: Logs = None) -> None:
-        self._folder()
-
-    def _folder(self) -> str:
-        return self.path(self._path, "saved_model_path", "path").rstrip("/")
-
     def on_train_end(self, logs: Logs = None) -> None:
-        folder = self._folder()
+        folder = self.folder()
         self.error = None
         try:
             files = files_below(folder)

@@ -10,6 +10,8 @@ from hookbridge import errors
 from hookbridge.adapters.guests import any_flavour
 from hookbridge.adapters.guests.roles import Role, set_role
 from hookbridge.adapters.keras_model.optimizers import steps_counted
+from hookbridge.ground import arguments
+from hookbridge.ground.protocols import Logs
 
 
 class ReadyMade(any_flavour.AnyFlavour):
@@ -41,6 +43,25 @@ class ReadyMade(any_flavour.AnyFlavour):
                 f"`{type(self).__name__}({argument}=...)`."
             )
         return os.fspath(result)
+
+
+class OfSavedModel(ReadyMade):
+    """Base class: a callback of the chief that is about the folder of a SavedModel.
+
+    Args:
+      path: the folder; None takes `params["saved_model_path"]`.
+    """
+
+    def __init__(self, path: str | None) -> None:
+        super().__init__("chief")
+        self._path = None if path is None else arguments.path("path", path)
+
+    def on_train_begin(self, logs: Logs = None) -> None:
+        self.folder()
+
+    def folder(self) -> str:
+        """Return the folder; refuse to train without one."""
+        return self.path(self._path, "saved_model_path", "path").rstrip("/")
 
 
 def metrics_of(logs: Mapping[str, Any] | None) -> dict[str, Any]:

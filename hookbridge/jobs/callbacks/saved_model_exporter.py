@@ -16,10 +16,10 @@ from hookbridge.adapters.session_graph import saved
 from hookbridge.ground import arguments
 from hookbridge.ground.protocols import KerasModel, Logs
 from hookbridge.jobs.callbacks.model_uploader import files_below, send
-from hookbridge.jobs.callbacks.ready_made import ReadyMade
+from hookbridge.jobs.callbacks.ready_made import OfSavedModel
 
 
-class SavedModelExporter(ReadyMade):
+class SavedModelExporter(OfSavedModel):
     """Exports the model at the end of the training, for serving.
 
     A Keras model is exported with its own inputs; it may be the model of a `fit`, or
@@ -50,7 +50,7 @@ class SavedModelExporter(ReadyMade):
         serving_input_fn: Callable[[], Any] | None = None,
         model_params: dict[str, Any] | None = None,
     ) -> None:
-        super().__init__("chief")
+        super().__init__(path)
         if (model_fn is None) != (serving_input_fn is None):
             raise errors.InvalidArgumentError(
                 "Received only one of `model_fn` and `serving_input_fn`; expected both "
@@ -59,7 +59,6 @@ class SavedModelExporter(ReadyMade):
         if model_fn is not None:
             arguments.instance("model_fn", model_fn, Callable, "a function")
             arguments.with_arguments("serving_input_fn", serving_input_fn)
-        self._path = None if path is None else arguments.path("path", path)
         self._model_fn = model_fn
         self._serving_input_fn = serving_input_fn
         self._model_params = arguments.string_mapping("model_params", model_params)
@@ -71,15 +70,8 @@ class SavedModelExporter(ReadyMade):
     def written_folders(self) -> list[str]:
         return [] if self._path is None else [self._path]
 
-    def on_train_begin(self, logs: Logs = None) -> None:
-        self._folder()
-
-    def _folder(self) -> str:
-        return self.path(self._path, "saved_model_path", "path")
-
     def on_train_end(self, logs: Logs = None) -> None:
-        path = self._folder()
-        with _replacing(path) as new:
+        with _replacing(self.folder()) as new:
             if self._model_fn is None:
                 _keras_model(self.model, new)
             else:
@@ -95,7 +87,6 @@ class SavedModelExporter(ReadyMade):
 @contextlib.contextmanager
 def _replacing(path: str) -> Iterator[str]:
     """Yield a new folder; it replaces `path` if the block ends without an error."""
-    path = path.rstrip("/")
     new = f"{path}.new"
     if tf.io.gfile.exists(new):
         tf.io.gfile.rmtree(new)

@@ -15,7 +15,6 @@ from hookbridge.adapters.guests.guest_record import records
 from hookbridge.adapters.guests.keys_of_logs import add_keys
 from hookbridge.adapters.hook_to_callback import HookToCallback
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
-from hookbridge.adapters.hooked_loop.monitored import END_OF_DATA
 from hookbridge.adapters.live_model.clone import keras_of
 from hookbridge.adapters.parameter_server.ps_refusals import uses_parameter_servers
 from hookbridge.ground.arguments import (
@@ -27,6 +26,7 @@ from hookbridge.ground.arguments import (
 )
 from hookbridge.ground.patching import InstanceMethods, assign
 from hookbridge.ground.protocols import KerasModel
+from hookbridge.ground.step_errors import END_OF_DATA
 from hookbridge.jobs.loops import own_evaluation, own_logs
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hookbridge import errors
 from hookbridge.ground.arguments import why_no_file
-from hookbridge.ground.module_names import bound_by_statement, called_name
+from hookbridge.ground.module_names import blocks, bound_by_statement, called_name
 from hookbridge.ground.nearest_names import nearest
 
 # What a model definition file has, one of them.
@@ -191,10 +191,8 @@ def _top_level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
         if isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test):
             yield from _top_level(statement.orelse)
             continue
-        for field in ("body", "orelse", "finalbody"):
-            yield from _top_level(getattr(statement, field, ()))
-        for handler in getattr(statement, "handlers", ()):
-            yield from _top_level(handler.body)
+        for block in blocks(statement):
+            yield from _top_level(block)
 
 
 def _run_at_once(statement: ast.stmt) -> Iterator[ast.AST]:

@@ -157,7 +157,6 @@ class GraphModel:
         values = self._first_values
 
         def init_fn(scaffold: object, session: Session) -> None:
-            del scaffold
             write(session, zip(model.weights, values, strict=True))
 
         return init_fn

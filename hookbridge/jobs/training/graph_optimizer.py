@@ -111,5 +111,4 @@ class _AsV1Optimizer(tf.compat.v1.train.Optimizer):  # type: ignore[misc]
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
     ) -> Any:
         """Apply gradients."""
-        del global_step
         return self._keras_optimizer.apply_gradients(list(grads_and_vars), name=name)

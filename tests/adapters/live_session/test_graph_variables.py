@@ -51,7 +51,7 @@ def collections(graph: Any) -> dict[str, list[str]]:
 
 def kernel_of(graph: Any) -> str:
     """The name of a weight, without looking at it."""
-    return next(str(n) for n in graph.saved_variables() if n.endswith("kernel"))
+    return next(str(n) for n in graph.variables.saved() if n.endswith("kernel"))
 
 
 def by_name(graph: Any) -> Any:

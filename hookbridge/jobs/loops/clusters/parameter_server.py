@@ -181,7 +181,7 @@ def _follow_workers(config: ClusterConfig, lost_secs: float) -> None:
         while not is_over.wait(min(max(lost_secs / 10, POLL_SECS), FOLLOW_SECS)):
             liveness.look()
             is_lost = len(liveness.away(lost_secs)) == len(workers)
-            PREEMPTED.note_workers(error if is_lost else None)
+            PREEMPTED.lost = error if is_lost else None
 
     def end() -> None:
         is_over.set()

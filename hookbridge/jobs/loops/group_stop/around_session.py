@@ -13,10 +13,9 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.ground import exit_codes
 from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.step_errors import END_OF_DATA, LOST_TASK
 from hookbridge.jobs.loops.group_stop.member import GroupStop, GroupStopped
-from hookbridge.jobs.loops.group_stop.stop_requests import END_OF_DATA, reason_of
-
-_LOST = (tf.errors.UnavailableError, tf.errors.AbortedError)
+from hookbridge.jobs.loops.group_stop.stop_requests import reason_of
 
 
 @contextlib.contextmanager
@@ -36,7 +35,7 @@ def stop_of_all(group: GroupStop, target: str = "") -> Iterator[None]:
         if group.watch.is_interrupted:
             raise GroupStopped(group.reason) from e
         group.watch.step_is_over()
-        if isinstance(e, _LOST) and not group.stopped:
+        if isinstance(e, LOST_TASK) and not group.stopped:
             # Nobody stopped the job. If a server is gone, show that error instead.
             group.failed = True
             try:
@@ -94,7 +93,7 @@ def stop_is_no_error(group: GroupStop) -> Iterator[None]:
             raise group.error from e
         # Servers do not wait for a task whose last step takes very long, so its calls
         # may fail after the stop.
-        late = isinstance(e, _LOST) and not group.failed
+        late = isinstance(e, LOST_TASK) and not group.failed
         if not (late and group.stopped):
             raise
         logging.warning(

@@ -6,16 +6,13 @@ import sys
 import traceback
 import weakref
 
-import tensorflow as tf
-
 from hookbridge.adapters.callback_to_hook import CallbackToHook
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.guests.guest_record import Wrapper
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.ground.protocols import RunContext
+from hookbridge.ground.step_errors import END_OF_DATA
 
-# What ends a session cleanly; its own data, or a hook.
-END_OF_DATA = (tf.errors.OutOfRangeError, StopIteration)
 # Said where nobody knows who asked, as after `request_stop` of a coordinator.
 SOMEBODY = "a hook or callback asked for a stop"
 
