@@ -22,6 +22,7 @@ from hookbridge.old_programs.scanning.findings import (
     finding_at,
     sort_key,
 )
+from hookbridge.old_programs.scanning.gpu_readers import readers_on_gpu
 from hookbridge.old_programs.scanning.python2_uses import python2_uses
 from hookbridge.old_programs.scanning.version_checks import of_versions
 from hookbridge.tf1_names.outcome import Resolution
@@ -88,9 +89,7 @@ def findings_of(module: Module, in_program: InProgram, target: Target) -> list[F
     for line, text in pins:
         findings += [finding_at(module, None, "OLD_PIN", text, _PIN_WAY, first=line)]
     for node in module.nodes:
-        if isinstance(node, ast.With):
-            findings += calls.readers_on_gpu(module, node)
-        elif isinstance(node, ast.Call):
+        if isinstance(node, ast.Call):
             findings += calls.of_call(module, in_program, node, target)
         elif isinstance(node, ast.Compare):
             findings += calls.exact_tensors(module, node)
@@ -101,6 +100,7 @@ def findings_of(module: Module, in_program: InProgram, target: Target) -> list[F
             way = name.replace("accuracy", "acc")
             log = finding_at(module, None, "KERAS_LOG", name, f"`{way}`", first=line)
             findings.append(log)
+    findings += readers_on_gpu(module)
     findings += _old_callbacks(module, in_program)
     findings += _session_of_threads(module, in_program)
     for use, name in python2_uses(module):
