@@ -67,7 +67,7 @@ def _on_the_cpu(plain: Callable[..., Any]) -> Callable[..., Any]:
     def method(*args: Any, **named: Any) -> Any:
         import tensorflow as tf
 
-        with tf.device("CPU:0"):
+        with tf.device("/device:CPU:*"):  # of the number that the queue has
             return plain(*args, **named)
 
     return method
