@@ -28,6 +28,7 @@ _ATTRIBUTES = {
     "adapters/state/attributes.py": "the state of a callback",
     "hookbridge/ground/compat/objects.py": "two attributes that have rows",
     "hookbridge/estimator/estimator_training.py": "fields of the RunConfig of one task",
+    "hookbridge/ground/lazy_modules.py": "passes on what is set in their `__dict__`",
     "hookbridge/estimator/facade.py": "passes on what is set on the module it covers",
     "hookbridge/estimator/revive.py": "the builtins of modules that it loads",
     "hookbridge/estimator/stand_ins.py": "fills modules of its own making",

@@ -15,6 +15,7 @@ from typing import Any
 from hookbridge.contrib.module_views import View
 from hookbridge.contrib.private_modules import KERAS, importable, keras2_package
 from hookbridge.ground.compat import LAST_WITH_KERAS2, tf_version
+from hookbridge.ground.lazy_modules import made
 from hookbridge.tf1_names import old_keras
 
 # What a program of TensorFlow 1 reads as the version: that of the API which it finds.
@@ -34,7 +35,7 @@ class _Keras(View):
         of_tf1: bool,
     ) -> None:
         super().__init__(name, modules, own)
-        self.__dict__["_of_tf1"] = of_tf1
+        made(self)["_of_tf1"] = of_tf1
 
     def __getattr__(self, name: str) -> Any:
         is_known = not name.startswith("__")
@@ -52,13 +53,13 @@ class _Keras(View):
     def _below(self, name: str) -> Any:
         """Return a module inside of this one."""
         try:
-            value = find(f"{self.__name__}.{name}", self.__dict__["_of_tf1"])
+            value = find(f"{self.__name__}.{name}", self._of_tf1)
         except ModuleNotFoundError:
             raise AttributeError(
                 f"module '{self.__name__}' has no attribute '{name}'; Keras 2 "
                 "removed it, and `hookbridge run` has no replacement for it"
             ) from None
-        self.__dict__[name] = value
+        made(self)[name] = value
         return value
 
 

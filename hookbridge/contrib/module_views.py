@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from hookbridge.ground.lazy_modules import LazyModule, made
 from hookbridge.ground.patching import assign
 
 
-class View(types.ModuleType):
+class View(LazyModule):
     """A module with the names of several modules, the first one that has it.
 
     `own` has names that come before them, and the function that makes each value.
@@ -22,18 +22,18 @@ class View(types.ModuleType):
         own: Mapping[str, Callable[[], Any]] | None = None,
     ) -> None:
         super().__init__(name, modules[0].__doc__)
-        self.__dict__["_view_modules"] = tuple(modules)
-        self.__dict__["_view_own"] = dict(own or {})
+        names = made(self)
+        names["_view_modules"], names["_view_own"] = tuple(modules), dict(own or {})
         for attribute in ("__path__", "__file__"):
             if hasattr(modules[-1], attribute):
-                self.__dict__[attribute] = getattr(modules[-1], attribute)
+                names[attribute] = getattr(modules[-1], attribute)
 
     def __getattr__(self, name: str) -> Any:
-        make = self.__dict__["_view_own"].get(name)
+        make = made(self)["_view_own"].get(name)
         if make is not None:
-            self.__dict__[name] = value = make()
+            made(self)[name] = value = make()
             return value
-        for module in self.__dict__["_view_modules"]:
+        for module in self._view_modules:
             try:
                 return getattr(module, name)
             except AttributeError:
@@ -45,7 +45,14 @@ class View(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         names = {name for module in self._view_modules for name in dir(module)}
-        return sorted({*names, *self._view_own, *self.__dict__} - {"__all__"})
+        own = {name for name in made(self) if not name.startswith("_view_")}
+        return sorted({*names, *self._view_own, *own} - {"__all__"})
+
+
+def modules_of(view: View) -> Sequence[Any]:
+    """Return the modules that a view has the names of."""
+    modules: Sequence[Any] = view._view_modules
+    return modules
 
 
 class PrivateView(View):
@@ -55,17 +62,17 @@ class PrivateView(View):
     """
 
     def __setattr__(self, name: str, value: object) -> None:
-        real = self.__dict__["_view_modules"][0]
-        if name in self.__dict__["_view_own"] or name not in vars(real):
+        real = self._view_modules[0]
+        if name in self._view_own or name not in vars(real):
             super().__setattr__(name, value)
             return
-        earlier = self.__dict__.setdefault("_view_earlier", {})
+        earlier = made(self).setdefault("_view_earlier", {})
         earlier.setdefault(name, []).append(getattr(real, name))
         assign(real, **{name: value})
 
     def __delattr__(self, name: str) -> None:
-        earlier = self.__dict__.get("_view_earlier", {}).get(name)
+        earlier = made(self).get("_view_earlier", {}).get(name)
         if earlier:
-            assign(self.__dict__["_view_modules"][0], **{name: earlier.pop()})
+            assign(self._view_modules[0], **{name: earlier.pop()})
         else:
             super().__delattr__(name)

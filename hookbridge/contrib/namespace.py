@@ -11,6 +11,7 @@ from hookbridge import errors
 from hookbridge.contrib.gone import Gone
 from hookbridge.estimator import revive
 from hookbridge.ground import compat, extras
+from hookbridge.ground.lazy_modules import LazyModule, made
 from hookbridge.tf1_names import contrib_names
 from hookbridge.tf1_names.contrib_names import Candidate, Source
 from hookbridge.tf1_names.outcome import hint
@@ -21,7 +22,7 @@ _MISSING: Any = object()
 _FILES = "python"
 
 
-class Contrib(types.ModuleType):
+class Contrib(LazyModule):
     """A module of `tf.contrib`, where a real module may answer first."""
 
     def __init__(self, path: str, real: types.ModuleType | None = None) -> None:
@@ -40,7 +41,7 @@ class Contrib(types.ModuleType):
         value = getattr(self._contrib_real, name, _MISSING)
         if value is _MISSING:
             value = _below(self._contrib_path, name)
-        self.__dict__[name] = value
+        made(self)[name] = value
         return value
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
@@ -49,10 +50,13 @@ class Contrib(types.ModuleType):
 
     def __dir__(self) -> list[str]:
         """Return the names that exist: what a program finds that lists the module."""
-        real_names = () if self._contrib_real is None else dir(self._contrib_real)
-        return sorted(
-            {*contrib_names.listed(self._contrib_path), *real_names, *self.__dict__}
-        )
+        names = {*contrib_names.listed(self._contrib_path)}
+        if self._contrib_real is not None:
+            names.update(dir(self._contrib_real))
+        for name, value in made(self).items():
+            if not (isinstance(value, Gone) or name.startswith("_contrib_")):
+                names.add(name)
+        return sorted(names)
 
 
 class _Rewritten(Contrib):
@@ -64,11 +68,11 @@ class _Rewritten(Contrib):
     def __getattr__(self, name: str) -> Any:
         value = super().__getattr__(name)
         if isinstance(value, Gone):
-            del self.__dict__[name]
+            del made(self)[name]
             return value()  # which raises
         if type(value) is Contrib:
             value = _Rewritten(value._contrib_path, value._contrib_real)
-            self.__dict__[name] = value
+            made(self)[name] = value
         return value
 
 

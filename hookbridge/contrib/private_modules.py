@@ -17,6 +17,7 @@ from typing import Any
 from hookbridge.contrib.module_views import PrivateView, View
 from hookbridge.estimator import revive, stand_ins
 from hookbridge.ground.compat import LAST_WITH_KERAS2, tf_version
+from hookbridge.ground.lazy_modules import LazyModule, made
 from hookbridge.tf1_names.private_names import (
     LAYERS,
     MOVED,
@@ -32,7 +33,7 @@ PYTHON_KERAS = "tensorflow.python.keras"
 KERAS = "keras"
 
 
-class Package(types.ModuleType):
+class Package(LazyModule):
     """`tensorflow.python` by TensorFlow itself: `tf.python.ops.array_ops`.
 
     What is in it is found as an import finds it.
@@ -48,7 +49,7 @@ class Package(types.ModuleType):
             value = getattr(find(self.__name__), name)
         elif hasattr(value, "__path__"):
             value = Package(dotted)
-        self.__dict__[name] = value
+        made(self)[name] = value
         return value
 
     def __dir__(self) -> list[str]:

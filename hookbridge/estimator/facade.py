@@ -6,8 +6,10 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from hookbridge.ground.lazy_modules import LazyModule, made
 
-class Facade(types.ModuleType):
+
+class Facade(LazyModule):
     """A module with some of its names replaced.
 
     Every other attribute is read from, set on and deleted from the real module at the
@@ -19,19 +21,19 @@ class Facade(types.ModuleType):
         self, real: types.ModuleType, replaced: Mapping[str, Callable[[], Any]]
     ) -> None:
         super().__init__(real.__name__, real.__doc__)
-        self.__dict__["_facade_real"] = real
-        self.__dict__["_facade_replaced"] = dict(replaced)
+        made(self).update(_facade_real=real, _facade_replaced=dict(replaced))
 
     def __getattr__(self, name: str) -> Any:
-        replaced = self.__dict__["_facade_replaced"].get(name)
-        real = self.__dict__["_facade_real"]
-        return getattr(real, name) if replaced is None else replaced()
+        replaced = self._facade_replaced.get(name)
+        if replaced is not None:
+            return replaced()
+        return getattr(self._facade_real, name)
 
     def __setattr__(self, name: str, value: object) -> None:
-        setattr(self.__dict__["_facade_real"], name, value)
+        setattr(self._facade_real, name, value)
 
     def __delattr__(self, name: str) -> None:
-        delattr(self.__dict__["_facade_real"], name)
+        delattr(self._facade_real, name)
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(self._facade_real), *self._facade_replaced})

@@ -46,17 +46,19 @@ _OF_HOOKS = (*_ESTIMATORS, *table("names")["modules of hooks"])
 _HOOKS = tuple(table("names")["hooks"])
 # Functions of tf_slim that need private names of TensorFlow or Keras that were removed.
 _SLIM_BROKEN = ("batch_norm", "optimize_loss")
+# What each module has, and programs read something of.
+_OF_MODULES = frozenset({"__dict__", "__doc__", "__file__", "__name__", "__path__"})
 _NEVER = Resolution("MISSING", hint="TensorFlow 2.15 has no such name either")
 
 
 def resolve(name: str, target: Target) -> Resolution | None:
     """Return what becomes of a canonical name; None if the target has it."""
     root = name.partition(".")[0]
-    owner, _, attribute = name.rpartition(".")
+    owner = name.rpartition(".")[0]
     if name in old_keras.VERSIONS:
         return old_keras.resolve(name, owner, target)
-    if owner and attribute.startswith("__") and attribute.endswith("__"):
-        return _resolve_of_module(owner, attribute, target)
+    if of_module := _of_module(name):
+        return _resolve_of_module(*of_module, target)
     if part := removed_part(name):
         return _resolve_removed(name, part)
     if hook := _hook_of_today(name, target):
@@ -67,12 +69,23 @@ def resolve(name: str, target: Target) -> Resolution | None:
     return _resolve_public(name, target) if root == "tf" else None
 
 
-def _resolve_of_module(module: str, name: str, target: Target) -> Resolution | None:
+def _of_module(name: str) -> tuple[str, str] | None:
+    """Return the module of `tf.contrib.rnn.__dict__.values`, and the rest; or None."""
+    parts = name.split(".")
+    for number, part in enumerate(parts[1:], 1):
+        is_last = number == len(parts) - 1
+        is_special = part.startswith("__") and part.endswith("__")
+        if part in _OF_MODULES or (is_special and is_last):
+            return ".".join(parts[:number]), ".".join(parts[number:])
+    return None
+
+
+def _resolve_of_module(module: str, rest: str, target: Target) -> Resolution | None:
     """Return what becomes of a `__name__`: a module has it wherever it is."""
     outcome = resolve(module, target)
     if outcome is None or not outcome.replacement:
         return outcome
-    return outcome._replace(replacement=f"{outcome.replacement}.{name}")
+    return outcome._replace(replacement=f"{outcome.replacement}.{rest}")
 
 
 def _resolve_public(name: str, target: Target) -> Resolution | None:

@@ -288,12 +288,23 @@ IDIOMS: dict[str, Idiom] = {
         "tfexample_decoder.ItemHandlerCallback([], print)\n"
         "tfexample_decoder.TFExampleDecoder({}, {}), Dataset(1, 2, 3, 4, {})\n"
     ),
+    "contrib of a program that a person has begun to upgrade": Idiom(
+        "import tensorflow.compat.v1 as tf1\nfrom tensorflow.compat import v1\n"
+        "assert tf1.contrib.rnn is tf.contrib.rnn\n"
+        "assert v1 is tf1 is tf.compat.v1 and tf1.keras is tf.compat.v1.keras\n"
+        "assert not hasattr(tf1, 'contrib') and hasattr(tf, 'contrib')\n"
+    ),
     "names of contrib that are listed": Idiom(
         "assert 'Normal' in dir(tf.contrib.distributions)\n"
         "assert {'layers', 'slim'} <= set(dir(tf.contrib))\n"
         "import inspect\nfrom tensorflow.contrib import rnn\n"
         "cells = dict(inspect.getmembers(rnn, inspect.isclass))\n"
         "assert issubclass(cells['GRUCell'], rnn.RNNCell)\n"
+        "assert hasattr(rnn, 'HighwayWrapper') is ('HighwayWrapper' in dir(rnn))\n"
+        "shown = {n for n, v in vars(rnn).items() if inspect.isclass(v)}\n"
+        "assert shown == {*cells} and cells['GRUCell'] in rnn.__dict__.values()\n"
+        "assert set(vars(rnn)) == {name for name, _ in inspect.getmembers(rnn)}\n"
+        "assert tf.__dict__['float32'] is tf.float32 and 'contrib' in vars(tf)\n"
     ),
     "old calls in a file without TensorFlow": Idiom(
         "import reads\nassert reads.flat('[[1], [2]]').shape == (2,)\n",

@@ -2,7 +2,7 @@
 
 Reading order: `learn` and `run_config`, `estimators`, `kmeans`, `hparams`, then one
 file for each other area: `strategies`, `lookup`, `buckets`, `framework`, `datasets`,
-`cells`, `fused_cells`, `linear`, `recurrent_cells`, `conv_cells`, `projections`,
-`sequences`, `embeddings`, `vocabularies`, `predictor`, `profiling`, `opt`,
-`eager`, `mnist`, and the room `seq2seq`.
+`learn_datasets`, `cells`, `fused_cells`, `linear`, `recurrent_cells`, `conv_cells`,
+`projections`, `sequences`, `embeddings`, `vocabularies`, `predictor`, `profiling`,
+`opt`, `eager`, `mnist`, and the room `seq2seq`.
 """

@@ -111,6 +111,8 @@ class Answers:
     @_not_converted
     def has(self, value: object, name: str) -> bool:
         """`hasattr(value, name)`: a program that asks has another way without it."""
+        if value is views.compat_v1():
+            value = tf.compat.v1  # what is added to it was not there in TensorFlow 1.15
         if not hasattr(value, name):
             return False
         is_module = inspect.ismodule(value) or isinstance(value, Gone)

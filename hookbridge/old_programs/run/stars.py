@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from hookbridge.contrib.module_views import View
+from hookbridge.contrib.module_views import View, modules_of
 from hookbridge.old_programs.reading.import_statements import canonical
 from hookbridge.tf1_names.old_keras import KERAS, names_of
 from hookbridge.tf1_names.target import table
@@ -26,8 +26,8 @@ def listed(targets_tf1: bool, dotted: str, module: object) -> Collection[str]:
     ):
         return (*names, *(() if inside else _MORE))
     if root == KERAS and isinstance(module, View):
-        return {*names_of(dotted), *_of_module(module.__dict__["_view_modules"][0])}
-    parts = module.__dict__["_view_modules"][:-1] if isinstance(module, View) else ()
+        return {*names_of(dotted), *_of_module(modules_of(module)[0])}
+    parts = modules_of(module)[:-1] if isinstance(module, View) else ()
     names = {}
     for part in parts or (module,):
         names.update(dict.fromkeys(_of_module(part)))

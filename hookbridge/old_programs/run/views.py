@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hookbridge.contrib import keras_package, namespace, private_modules
-from hookbridge.contrib.module_views import View
+from hookbridge.contrib.module_views import PrivateView, View
 from hookbridge.contrib.private_modules import KERAS, PYTHON
 
 # What a file of TensorFlow 1 reads as the versions: those of the names that it finds.
@@ -73,8 +73,9 @@ def _version_of_keras2() -> str:
 
 
 def _shared() -> dict[str, Callable[[], Any]]:
-    """Return the names that both views add to TensorFlow's."""
+    """Return the names that all views add to those of TensorFlow."""
     return {
+        "compat": _compat,
         "contrib": namespace.root,
         "examples": _examples,
         "pywrap_tensorflow": functools.partial(
@@ -83,6 +84,23 @@ def _shared() -> dict[str, Callable[[], Any]]:
         "core": functools.partial(importlib.import_module, "tensorflow.core"),
         "python": functools.partial(private_modules.Package, PYTHON),
     }
+
+
+def _compat() -> View:
+    import tensorflow as tf
+
+    return View("tensorflow.compat", (tf.compat,), {"v1": compat_v1})
+
+
+@functools.cache
+def compat_v1() -> View:
+    """Return what `tensorflow.compat.v1` is in a file.
+
+    Programs that a person has begun to upgrade look for `tf.contrib` in it.
+    """
+    import tensorflow as tf
+
+    return PrivateView("tensorflow.compat.v1", (tf.compat.v1,), _shared())
 
 
 def _examples() -> Any:
