@@ -96,8 +96,8 @@ def parameter_server_strategy(
         return tf.distribute.get_strategy()
     _check(config)
     for guest in guests:
-        hook = getattr(guest, "hook", guest)  # `as_callbacks` may have wrapped it
-        ps_refusals.check_hook(hook)
+        # `as_callbacks` may have wrapped it.
+        ps_refusals.check_hook(getattr(guest, "hook", guest))
     exit_codes.use_for_errors()
     ports.check_own_port(config)
     if config.task_type != "chief":
