@@ -8,6 +8,7 @@ Reading order: `array_norms`, `recording_files` (what a recording is) with
 `port_arguments`, `torch_modules` and `keras_steps`; `variable_matching`, `measures`,
 `differences`; `cause`, `causes`, and of each layer `causes_before_training` with
 `rearrangements`; `first_step` with `causes_in_loss`, `causes_in_gradients`,
-`variations`; `update_rules`, `recorded_clipping`, `courses`, `causes_of_updates`,
-`adam_epsilon`, `schedules`; `causes_of_state`; `comparison` (`hb.compare`), `pages`.
+`variations`; `update_rules`, `recorded_clipping`, `courses`, `known_rule`,
+`causes_of_updates`, `adam_epsilon`, `schedules`; `causes_of_state`; `comparison`
+(`hb.compare`), `pages`.
 """

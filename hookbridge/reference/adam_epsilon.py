@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hookbridge.reference.cause import LEAST, Cause, is_near
-from hookbridge.reference.causes_of_updates import UpdateRules
+from hookbridge.reference.known_rule import UpdateRules
 from hookbridge.reference.update_rules import Rule
 
 # The epsilons that frameworks begin with are at most this; a larger one was chosen.

@@ -14,13 +14,10 @@ from hookbridge.reference.causes_before_training import data_causes, initial_cau
 from hookbridge.reference.causes_in_gradients import gradient_causes
 from hookbridge.reference.causes_in_loss import loss_causes
 from hookbridge.reference.causes_of_state import state_causes
-from hookbridge.reference.causes_of_updates import (
-    decay_instead,
-    rules_of,
-    update_causes,
-)
+from hookbridge.reference.causes_of_updates import decay_instead, update_causes
 from hookbridge.reference.differences import Pairing
 from hookbridge.reference.first_step import StepEvidence
+from hookbridge.reference.known_rule import rules_of
 from hookbridge.reference.measures import Measure
 from hookbridge.reference.recording_files import RecordedStep, Recording
 from hookbridge.reference.schedules import rate_causes

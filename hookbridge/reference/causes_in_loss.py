@@ -66,16 +66,15 @@ def _factor(evidence: StepEvidence) -> Iterator[Cause]:
 
 def _l2(evidence: StepEvidence) -> Iterator[Cause]:
     """Yield a share of each weight in its gradient, in one of the two only."""
-    shares = {
-        name: share_of(p.weight, p.port - p.reference)
-        for name, p in evidence.gradients.items()
-    }
-    named = _large(shares)
-    if not named or evidence.count < 3 * len(shares):
+    named = _shares(
+        evidence,
+        {n: p.port - p.reference for n, p in evidence.gradients.items()},
+    )
+    if not named:
         return
     predicted = {
         name: evidence.gradients[name].reference
-        + shares[name] * evidence.gradients[name].weight
+        + named[name] * evidence.gradients[name].weight
         for name in named
     }
     added = sum(
@@ -84,7 +83,7 @@ def _l2(evidence: StepEvidence) -> Iterator[Cause]:
     )
     loss = None if evidence.losses is None else evidence.losses[0] + added
     part = evidence.explained(predicted, loss)
-    text = l2_text(named, list(shares))
+    text = l2_text(named, list(evidence.gradients))
     yield Cause("l2", text, part, len(set(_rounded(named).values())))
     # Weight decay that was put into the gradients by hand is not in the loss.
     if evidence.losses is not None and is_near(*evidence.losses, 1e-5):
@@ -98,12 +97,14 @@ def _factor_without_l2(evidence: StepEvidence) -> Iterator[Cause]:
     product = product_of_dimensions(factor, evidence.batch)
     if not product:
         return
-    shares = {
-        name: share_of(p.weight, p.port - factor * p.reference) / (1 - factor)
-        for name, p in evidence.gradients.items()
-    }
-    named = _large(shares)
-    if not named or evidence.count < 3 * len(shares):
+    named = _shares(
+        evidence,
+        {
+            name: (p.port - factor * p.reference) / (1 - factor)
+            for name, p in evidence.gradients.items()
+        },
+    )
+    if not named:
         return
     weights = {name: evidence.gradients[name].weight for name in named}
     predicted = {
@@ -178,8 +179,15 @@ def _without(gradient: Any, weight: Any) -> Any:
     return gradient - share_of(weight, gradient) * weight
 
 
-def _large(shares: Mapping[str, float]) -> dict[str, float]:
-    """Return the shares that are more than rounding."""
+def _shares(evidence: StepEvidence, rests: Mapping[str, Any]) -> dict[str, float]:
+    """Return the shares of weights in arrays that are more than rounding.
+
+    None where there are too few numbers to tell.
+    """
+    if evidence.count < 3 * len(rests):
+        return {}
+    pairs = evidence.gradients
+    shares = {name: share_of(pairs[name].weight, rests[name]) for name in rests}
     most = max(map(abs, shares.values()), default=0.0)
     return {n: s for n, s in shares.items() if abs(s) > _SMALL * most}
 

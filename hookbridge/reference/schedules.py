@@ -20,17 +20,14 @@ def rate_causes(pairing: Pairing, first: Measure) -> Iterator[Cause]:
     rates = np.array([(a, b) for a, b in both if a is not None and b is not None])
     reference_rates, port_rates = rates.T
     difference = port_rates - reference_rates
-    for shift, text in ((1, "ahead of"), (-1, "behind")):
+    early, late = slice(-1), slice(1, None)
+    for text, own, partner in (("ahead of", early, late), ("behind", late, early)):
         # The step at the end has none to be compared with.
         if len(reference_rates) < 3:
             break
-        if shift == 1:
-            parts = explained(difference[:-1], (port_rates[:-1] - reference_rates[1:]))
-        else:
-            parts = explained(difference[1:], (port_rates[1:] - reference_rates[:-1]))
-        yield Cause(
-            "schedule", f"the port's schedule is one step {text} the reference's", parts
-        )
+        residual = port_rates[own] - reference_rates[partner]
+        text = f"the port's schedule is one step {text} the reference's"
+        yield Cause("schedule", text, explained(difference[own], residual))
     yield from _staircase(reference_rates, port_rates)
     factor = share_of(reference_rates, port_rates)
     text = f"the rate is {factor:.4g} times as large in the port, in every step"

@@ -141,8 +141,11 @@ def candidates(path: str) -> Iterator[Candidate]:
     if file is None:
         yield from _candidates_in_areas(path)
         return
+    owner, _, attribute = path.rpartition(".")
     if path in NAMES:
         yield Candidate(NAMES[path])
+    elif owner in NAMES:  # after a class anything may follow
+        yield Candidate(NAMES[owner], suffix=attribute)
     for module in (f"{area}.{file}", area):
         in_areas = _candidates_in_areas(f"{module}.{name}")
         yield from (candidate for candidate in in_areas if not candidate.suffix)
@@ -184,7 +187,8 @@ def is_available(name: str) -> bool:
     if parent is not None:
         # Any file of an area can be imported; each name in it is asked for by itself.
         return (
-            (areas_above(area) and attribute in FILES_IN_AREAS)
+            path.rpartition(".")[0] in NAMES  # after a class anything may follow
+            or (areas_above(area) and attribute in FILES_IN_AREAS)
             or any(
                 f"{module}.{attribute}" in NAMES or attribute in names().get(module, ())
                 for module in (area, f"{area}.{parent}")

@@ -158,12 +158,12 @@ class AttentionCellWrapper(RNNCell):  # type: ignore[misc]
         self._vec_size = attn_vec_size or self._size
         self._input_size = input_size
         self._state_is_tuple = state_is_tuple
+        self._sizes = cell.state_size, self._size, self._size * attn_length
 
     @property
     def state_size(self) -> Any:
         """The sizes of the cell's state, of the attention and of the window."""
-        sizes = (self._cell.state_size, self._size, self._size * self._length)
-        return sizes if self._state_is_tuple else sum(sizes)
+        return self._sizes if self._state_is_tuple else sum(self._sizes)
 
     @property
     def output_size(self) -> int:
@@ -173,8 +173,7 @@ class AttentionCellWrapper(RNNCell):  # type: ignore[misc]
     def call(self, inputs: Any, state: Any) -> Any:
         """Return the outputs `[batch, attn_size]` of one step, and the new state."""
         if not self._state_is_tuple:
-            sizes = [self._cell.state_size, self._size, self._size * self._length]
-            state = tf.split(state, sizes, 1)
+            state = tf.split(state, list(self._sizes), 1)
         cell_state, attention, flat = state
         window = tf.reshape(flat, [-1, self._length, self._size])
         inputs = linear([inputs, attention], self._input_size or inputs.shape[1], True)

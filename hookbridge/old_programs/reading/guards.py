@@ -43,7 +43,7 @@ def guarded(
 ) -> frozenset[int]:
     """Return the ids of nodes that do not run, or have another way in the program.
 
-    `is_dead` tells whether a part of the program has a removed name or module.
+    `is_removed` tells whether a part of the program has a removed name or module.
     """
     ids: set[int] = set()
     for node in nodes:

@@ -211,7 +211,7 @@ class Module:
         return len(before.decode()) + 1
 
     def line(self, cell: int, line: int) -> int:
-        """Return the line of `text` for a line of a cell; the reverse of `place`."""
+        """Return the line of `text` for a line of a cell: `cell_and_line` reversed."""
         if self.notebook is None or not cell:
             return line
         return self.notebook.borders[self.notebook.cells.index(cell - 1)] + line

@@ -6,8 +6,8 @@ import ast
 import itertools
 from collections.abc import Iterator
 
+from hookbridge.old_programs.reading.in_program import InProgram
 from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.programs import InProgram
 from hookbridge.old_programs.scanning import tpu_names
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 from hookbridge.tf1_names import keras_arguments
@@ -27,9 +27,7 @@ _CALLS: dict[str, tuple[str, str]] = {
     for code, row in table("names")["calls"].items()
     for name in row["names"]
 }
-_READERS = frozenset(table("names")["queue readers"])
 _ROWS_WAY = "`dtype=object`, where rows are of unequal length"
-_READER_WAY = '`tf.device("/cpu:0")` around readers and their queues'
 
 
 def of_call(
@@ -122,22 +120,3 @@ def _may_be_function(node: ast.expr) -> bool:
     function = node.func if isinstance(node, ast.Call) else node
     ends = ("setter", "_fn", "chooser")
     return isinstance(node, ast.Lambda) or last_name(function).endswith(ends)
-
-
-def readers_on_gpu(module: Module, block: ast.With) -> Iterator[Finding]:
-    """Queue readers in a block for a GPU; not those of functions that it calls."""
-    for item in block.items:
-        call = item.context_expr
-        if not isinstance(call, ast.Call) or not call.args:
-            continue
-        is_device = (module.names.canonical(call.func) or "").endswith(".device")
-        if not is_device or "gpu:" not in ast.unparse(call.args[0]).lower():
-            continue
-        for node in ast.walk(block):
-            name = (
-                module.names.canonical(node.func)
-                if isinstance(node, ast.Call)
-                else None
-            )
-            if name in _READERS:
-                yield finding_at(module, node, "GPU_READER", str(name), _READER_WAY)

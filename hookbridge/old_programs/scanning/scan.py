@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator
 from hookbridge.old_programs.reading import old_callbacks
 from hookbridge.old_programs.reading.evidence import Use
 from hookbridge.old_programs.reading.import_statements import imports, loaded
+from hookbridge.old_programs.reading.in_program import InProgram
 from hookbridge.old_programs.reading.keras_signs import new_keys
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.named_uses import uses
-from hookbridge.old_programs.reading.programs import InProgram, read_programs
+from hookbridge.old_programs.reading.programs import read_programs
 from hookbridge.old_programs.reading.python2 import FROM_PYTHON_2
 from hookbridge.old_programs.scanning import calls, guests, private_keras
 from hookbridge.old_programs.scanning.findings import (
@@ -22,6 +23,7 @@ from hookbridge.old_programs.scanning.findings import (
     finding_at,
     sort_key,
 )
+from hookbridge.old_programs.scanning.gpu_readers import readers_on_gpu
 from hookbridge.old_programs.scanning.python2_uses import python2_uses
 from hookbridge.old_programs.scanning.version_checks import of_versions
 from hookbridge.tf1_names.outcome import Resolution
@@ -88,9 +90,7 @@ def findings_of(module: Module, in_program: InProgram, target: Target) -> list[F
     for line, text in pins:
         findings += [finding_at(module, None, "OLD_PIN", text, _PIN_WAY, first=line)]
     for node in module.nodes:
-        if isinstance(node, ast.With):
-            findings += calls.readers_on_gpu(module, node)
-        elif isinstance(node, ast.Call):
+        if isinstance(node, ast.Call):
             findings += calls.of_call(module, in_program, node, target)
         elif isinstance(node, ast.Compare):
             findings += calls.exact_tensors(module, node)
@@ -101,6 +101,7 @@ def findings_of(module: Module, in_program: InProgram, target: Target) -> list[F
             way = name.replace("accuracy", "acc")
             log = finding_at(module, None, "KERAS_LOG", name, f"`{way}`", first=line)
             findings.append(log)
+    findings += readers_on_gpu(module)
     findings += _old_callbacks(module, in_program)
     findings += _session_of_threads(module, in_program)
     for use, name in python2_uses(module):

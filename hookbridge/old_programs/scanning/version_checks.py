@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from hookbridge.old_programs.reading.in_program import InProgram
 from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.programs import InProgram
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 from hookbridge.tf1_names.syntax import last_name
 from hookbridge.tf1_names.target import Target

@@ -13,8 +13,8 @@ from hookbridge.old_programs.reading.import_statements import (
     as_v1,
     canonical,
 )
+from hookbridge.old_programs.reading.in_program import InProgram
 from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.programs import InProgram
 from hookbridge.old_programs.reading.scopes import Scope
 from hookbridge.old_programs.rewriting.engine.dotted_text import renamed
 from hookbridge.old_programs.rewriting.engine.import_text import ImportText, statements

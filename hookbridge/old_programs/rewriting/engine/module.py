@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hookbridge.old_programs.reading.imported_files import link
+from hookbridge.old_programs.reading.in_program import InProgram
 from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.programs import InProgram
 from hookbridge.old_programs.rewriting.engine import results
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.results import Edit, Rewritten

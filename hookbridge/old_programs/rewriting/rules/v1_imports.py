@@ -6,8 +6,8 @@ import ast
 import re
 
 from hookbridge.old_programs.reading.import_statements import canonical, loaded
+from hookbridge.old_programs.reading.in_program import InProgram
 from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.programs import InProgram
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 from hookbridge.tf1_names.private_names import FILES
@@ -67,11 +67,8 @@ def apply(
     node: ast.Import | ast.ImportFrom | ast.Attribute | ast.Call, context: Context
 ) -> None:
     """Change an import, or a name that means another thing without the change."""
-    names = context.module.names
     if isinstance(node, ast.Attribute) and context.in_program.targets_tf1:
-        is_whole = names.scopes.is_whole(root_of(node))
-        change = _name_of_tf1 if is_whole or not context.imports.is_v1 else _name_of_tf2
-        change(node, context)
+        _attribute(node, context)
     if isinstance(node, ast.Import) and context.in_program.targets_tf1:
         _import(node, context)
     elif isinstance(node, ast.ImportFrom) and context.imports.is_v1:
@@ -154,30 +151,37 @@ def _load(node: ast.Call, context: Context) -> None:
     context.replace(NAME, node, f'{context.code(node.func)}("{name}"{more})')
 
 
-def _name_of_tf1(node: ast.Attribute, context: Context) -> None:
-    """Write a name of TensorFlow 1 as one of `compat.v1` where the import stays."""
+def _attribute(node: ast.Attribute, context: Context) -> None:
+    """Write an outermost dotted name that the program reads as it means it."""
     name, root = context.name(node), root_of(node)
-    if name is None or not isinstance(root, ast.Name) or context.is_part(node):
+    is_read = isinstance(node.ctx, ast.Load) and not context.is_part(node)
+    if name is None or not isinstance(root, ast.Name) or not is_read:
         return
+    is_whole = context.module.names.scopes.is_whole(root)
+    change = _name_of_tf1 if is_whole or not context.imports.is_v1 else _name_of_tf2
+    change(node, name, root, context)
+
+
+def _name_of_tf1(
+    node: ast.Attribute, name: str, root: ast.Name, context: Context
+) -> None:
+    """Write a name of TensorFlow 1 as one of `compat.v1` where the import stays."""
     if context.module.names.by_imports(root) not in _WHOLE:
         return
     is_in_both = context.target.has(name) and context.target.has_v1(name)
     if not is_in_both or f"{name}.".startswith(("tf.compat.", "tf.contrib.")):
         return
-    if isinstance(node.ctx, ast.Load) and resolve(name, context.target) is None:
+    if resolve(name, context.target) is None:
         inside = ast.unparse(node).partition(".")[2]
         context.replace(NAME, node, f"{root.id}.compat.v1.{inside}")
 
 
-def _name_of_tf2(node: ast.Attribute, context: Context) -> None:
+def _name_of_tf2(
+    node: ast.Attribute, name: str, root: ast.Name, context: Context
+) -> None:
     """Write a name of TensorFlow 2 below a v1 import as one of `compat.v2`."""
-    name, root = context.name(node), root_of(node)
-    if name is None or not isinstance(root, ast.Name) or context.is_part(node):
-        return
     is_loaded = context.module.names.bound.get(root.id) in _WHOLE
     if not (is_loaded or context.imports.bound.get(root.id) == _V1):
-        return
-    if not isinstance(node.ctx, ast.Load):
         return
     if not name.startswith("tf.") or name.startswith(("tf.compat", "tf.contrib")):
         return

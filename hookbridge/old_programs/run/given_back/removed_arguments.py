@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import pkgutil
 import sys
@@ -122,11 +123,9 @@ def way_out(error: BaseException) -> str:
 
 def _renaming(function: _Function, changes: dict[str, Change]) -> _Function:
     """Return the function, which takes arguments by their old names too."""
-    try:
+    with contextlib.suppress(ValueError):  # it does not tell its arguments
         parameters = signature(function).parameters.keys()
         changes = {} if changes.keys() <= parameters else changes
-    except ValueError:  # it does not tell its arguments
-        pass
 
     def taking(*args: Any, **named: Any) -> Any:
         for old in changes.keys() & named.keys():

@@ -1,0 +1,63 @@
+"""Queue readers that a program puts on a GPU."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.scanning.findings import Finding, finding_at
+from hookbridge.tf1_names.syntax import last_name
+from hookbridge.tf1_names.target import table
+
+_READERS = frozenset(table("names")["queue readers"])
+_WAY = '`tf.device("/cpu:0")` around readers and their queues'
+
+
+def readers_on_gpu(module: Module) -> Iterator[Finding]:
+    """Yield the queue readers in blocks for a GPU, and in functions that these call.
+
+    Functions of other files are not looked into.
+
+    Args:
+      module: the file.
+    """
+    functions = {n.name: n for n in module.nodes if isinstance(n, ast.FunctionDef)}
+    blocks: dict[ast.AST, None] = {
+        node: None for node in module.nodes if _device(node, module) == "gpu"
+    }
+    readers: dict[ast.Call, str] = {}
+    waiting = list(blocks)
+    while waiting:
+        for call in _calls(waiting.pop(), module):
+            name = module.names.canonical(call.func) or ""
+            if name in _READERS:
+                readers[call] = name
+            function = functions.get(last_name(call.func))
+            if function is not None and function not in blocks:
+                blocks[function] = None
+                waiting.append(function)
+    for call, name in readers.items():
+        yield finding_at(module, call, "GPU_READER", name, _WAY)
+
+
+def _calls(node: ast.AST, module: Module) -> Iterator[ast.Call]:
+    """Yield the calls inside a block or a function, but those on the CPU."""
+    for child in ast.iter_child_nodes(node):
+        if _device(child, module) == "cpu":
+            continue
+        if isinstance(child, ast.Call):
+            yield child
+        yield from _calls(child, module)
+
+
+def _device(node: ast.AST, module: Module) -> str:
+    """Return the kind of device that a block is for; empty where it names none."""
+    for item in node.items[::-1] if isinstance(node, ast.With) else ():
+        call = item.context_expr
+        if not isinstance(call, ast.Call) or not call.args:
+            continue
+        if (module.names.canonical(call.func) or "").endswith(".device"):
+            text = ast.unparse(call.args[0]).lower()
+            return next((kind for kind in ("gpu", "cpu") if f"{kind}:" in text), "")
+    return ""
