@@ -101,7 +101,7 @@ NAMES: dict[str, Source] = {
 # Area -> packages of tf_slim with the same files, whose private names stayed, too.
 _FILES_OF_SLIM: dict[str, list[str]] = table("names")["files of contrib in tf_slim"]
 # Area and file -> the private module of TensorFlow whose names the file handed on.
-_FILES_IN_TENSORFLOW: dict[str, Source] = {
+FILES_IN_TENSORFLOW: dict[str, Source] = {
     file: Source.parse(source)
     for file, source in table("names")["files of contrib in private modules"].items()
 }
@@ -223,7 +223,7 @@ def module_of_file(path: str) -> Source | None:
     None for all other paths.
     """
     area, file, name = in_files(path)
-    return None if file in (None, name) else _FILES_IN_TENSORFLOW.get(f"{area}.{name}")
+    return None if file in (None, name) else FILES_IN_TENSORFLOW.get(f"{area}.{name}")
 
 
 def in_same_file(area: str, file: str, name: str) -> str:
@@ -237,7 +237,7 @@ def in_same_file(area: str, file: str, name: str) -> str:
     Returns:
       The source, as the tables have it; empty if no package certainly has it.
     """
-    source = _FILES_IN_TENSORFLOW.get(f"{area}.{file}")
+    source = FILES_IN_TENSORFLOW.get(f"{area}.{file}")
     if source is None:
         return _in_file_of_slim(area, file, name)
     module = compat.PRIVATE[source.name].path
