@@ -126,7 +126,7 @@ def test_an_optimizer_of_the_programs_own_trains(
     )
     done = launch_fork(launcher, "main.py", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "[[[0.5]], [-0.5]]\n"), done.stderr
-    found = diagnose([tmp_path / "main.py"], NEWEST).found
+    found = diagnose([tmp_path / "main.py"], NEWEST).report.findings
     (optimizer,) = [finding for finding in found if finding.name == old_keras.OPTIMIZER]
     assert optimizer.code == "KERAS_BY_RUN"
 
@@ -205,7 +205,9 @@ def test_a_program_runs_and_is_rewritten(
 def test_what_is_gone_is_left_to_a_person(line: str, code: str, tmp_path: Path) -> None:
     (tmp_path / "old.py").write_text(line + "\n")
     left = [
-        one.code for one in diagnose([tmp_path / "old.py"], NEWEST).found if one.person
+        one.code
+        for one in diagnose([tmp_path / "old.py"], NEWEST).report.findings
+        if one.person
     ]
     assert set(left) == {code}
 
@@ -216,7 +218,7 @@ def test_what_keras_3_has_is_left_to_it(tmp_path: Path) -> None:
         "import keras\nfrom keras.layers import Dense\n"
         "keras.Sequential([Dense(1)]).compile('adam', metrics=['accuracy'])\n"
     )
-    assert not diagnose([tmp_path / "new.py"], NEWEST).found
+    assert not diagnose([tmp_path / "new.py"], NEWEST).report.findings
     assert old_keras.last_keras("keras.layers.Dense") == 3
 
 
@@ -245,7 +247,7 @@ def test_tf_keras_has_a_version(tmp_path: Path, launcher: ForkServer) -> None:
     assert {todo.code for todo in in_2_15.result.todos} == {"KERAS_BY_RUN"}
     new = tmp_path / "new.py"  # of TensorFlow 2, with Keras 3
     new.write_text("import tensorflow as tf\nprint(tf.keras.__version__)\n")
-    assert not diagnose([new], NEWEST).found
+    assert not diagnose([new], NEWEST).report.findings
 
 
 THREADS = """import threading
