@@ -127,8 +127,7 @@ class StepTap:
         model, names = self._source.model, self._names
         read = names.rates_read = names.rates_read or set()
         if self._spies.has_updated:
-            optimizer = optimizer_of(model)
-            read.add(id(learning_rate_variable(optimizer)))
+            read.add(id(learning_rate_variable(optimizer_of(model))))
         if not names.is_eager:
             # The function captures what it reads.
             graph = tf.compat.v1.get_default_graph()

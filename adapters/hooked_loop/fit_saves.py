@@ -84,10 +84,10 @@ class FitSaves:
         self.guests = guests
         self._backups = backups_of(guests)
         self._loop = loop
-        self.keeper = StateKeeper(lambda: (self.step, self._in_step))
+        self.keeper = StateKeeper(lambda: (self.step, self.in_step))
         self._part: Part | None = None  # None if no callback has a state
         self.step: int = 0  # of the last save
-        self._in_step = False  # whether callbacks lack events of the present step
+        self.in_step: bool = False  # whether callbacks lack events of the present step
         self.is_frozen: bool = False
 
     @property
@@ -125,15 +125,11 @@ class FitSaves:
 
     def begin_step(self) -> None:
         """Begin a step: what the last one has saved is final."""
-        self.end_step()
+        self.in_step = False
         self.keeper.settle()
         self.keeper.forget()
         self.save_backups(in_epoch=True)
-        self._in_step = True
-
-    def end_step(self) -> None:
-        """Callbacks have had all events of the present step."""
-        self._in_step = False
+        self.in_step = True
 
     def freeze(self) -> None:
         """Leave all as it is: an uninterrupted run has none of the later events."""

@@ -220,7 +220,7 @@ class FitStates(
 
     def _before_validation_or_epoch_end(self, epoch: int | None = None) -> None:
         """Before any callback has the end of an epoch, or the validation before it."""
-        self._saves.end_step()
+        self._saves.in_step = False
         if self._run is not None and self._run.is_stopped:
             self._run.host.step_maker.flush()
             is_whole = self._epoch.is_whole(self._run.host.graph_part.step_number)
@@ -238,7 +238,7 @@ class FitStates(
 
     def _before_train_end(self) -> None:
         """Before any callback has the end of the training."""
-        self._saves.end_step()
+        self._saves.in_step = False
         self._end_early(in_epoch=False, epochs_left=self._epochs_left)
 
     def _after_train_end(self) -> None:

@@ -30,9 +30,7 @@ class ModelValues:
 def _are_equal(value: object, other_value: object) -> bool:
     """Return whether two values are the same, NaN at the same places included."""
     a, b = np.asarray(value), np.asarray(other_value)
-    if np.array_equal(a, b):
-        return True
-    return a.dtype.kind in "fc" and np.array_equal(a, b, equal_nan=True)
+    return np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
 
 
 def snapshot(model: KerasModel) -> Callable[[], None]:

@@ -119,9 +119,7 @@ class LiveOptimizer(OptimizerOfOthers):
     @property
     def learning_rate(self) -> Any:
         """The learning rate, an eager `tf.Variable`."""
-        if len(self._rates) > 1:
-            return self._common_rate()
-        return self._rate().variable
+        return self._common_rate() if len(self._rates) > 1 else self._rate().variable
 
     @learning_rate.setter
     def learning_rate(self, value: object) -> None:

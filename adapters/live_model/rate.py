@@ -16,6 +16,20 @@ from hookbridge.ground import compat
 from hookbridge.ground.protocols import Session
 
 
+class RateChanges:
+    """What callbacks have set in a session, shared by all `as_hooks` calls in it."""
+
+    def __init__(self) -> None:
+        self.fed: dict[Any, Any] = {}  # `{tensor: value}`, to feed
+        self.assigned: dict[Any, Any] = {}  # `{tensor: variable}` that was assigned
+
+    def share(self, others: RateChanges) -> None:
+        """Have the same as others from here on; what they have fed comes first."""
+        others.fed.update({**self.fed, **others.fed})
+        others.assigned.update(self.assigned)
+        self.fed, self.assigned = others.fed, others.assigned
+
+
 class LiveRate(watched.UseListener):
     """One learning rate of a session, read as the next step will use it.
 
@@ -28,6 +42,7 @@ class LiveRate(watched.UseListener):
     Args:
       rate: where it is in the graph.
       session: returns the session, or None before there is one.
+      changes: what callbacks have set in the session.
       touched: the rates used since the last `push`; it adds itself.
       step: returns the global step, for callbacks of Keras 2; None for others.
     """
@@ -36,16 +51,15 @@ class LiveRate(watched.UseListener):
         self,
         rate: LearningRate,
         session: Callable[[], Any],
+        changes: RateChanges,
         touched: set[LiveRate],
         step: Callable[[], int] | None,
     ) -> None:
         self.rate = rate
-        # What callbacks have set in the session; see `LiveRates`.
-        self.fed: dict[Any, Any] = {}
-        self.assigned: dict[Any, Any] = {}
         self.mirror: Any = None  # the eager variable, or None before it was asked for
         self.fed_by_loop: Any = None  # what the loop itself fed in the last step
         self._session = session
+        self._changes = changes
         self._touched = touched
         self._dtype = rate.tensor.dtype.base_dtype.as_numpy_dtype
         self._known: Any = None
@@ -74,8 +88,8 @@ class LiveRate(watched.UseListener):
     def of_next_step(self) -> Any:
         """Return the value that the next step will use, as a numpy scalar."""
         session = self._session()
-        if self.rate.tensor in self.fed:
-            return np.asarray(self.fed[self.rate.tensor])
+        if self.rate.tensor in self._changes.fed:
+            return np.asarray(self._changes.fed[self.rate.tensor])
         if self.fed_by_loop is not None:
             return np.asarray(self.fed_by_loop, self._dtype)
         if self._waiting is not None and session is None:
@@ -170,9 +184,9 @@ class LiveRate(watched.UseListener):
             self._undo = self._back_to_now()
         if rate.kind == "variable":
             session_variables.write(session, [(rate.variable, value)])
-            self.assigned[rate.tensor] = rate.variable
+            self._changes.assigned[rate.tensor] = rate.variable
         else:
-            self.fed[rate.tensor] = value
+            self._changes.fed[rate.tensor] = value
         self._show(value)
 
     def _back_to_now(self) -> Callable[[], None]:
@@ -180,10 +194,10 @@ class LiveRate(watched.UseListener):
         if self.rate.kind == "variable":
             pairs = [(self.rate.variable, session.run(tensor))]
             return lambda: session_variables.write(session, pairs)
-        if tensor not in self.fed:
-            return lambda: self.fed.pop(tensor, None)
-        value = self.fed[tensor]
-        return lambda: self.fed.update({tensor: value})
+        if tensor not in self._changes.fed:
+            return lambda: self._changes.fed.pop(tensor, None)
+        value = self._changes.fed[tensor]
+        return lambda: self._changes.fed.update({tensor: value})
 
     def begin_epoch(self) -> None:
         """`undo_epoch` takes back what is set from here on."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hookbridge.adapters.live_model.rate import LiveRate
+from hookbridge.adapters.live_model.rate import LiveRate, RateChanges
 from hookbridge.adapters.session_graph import learning_rate, saved, session_variables
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.ground.memory import Fact
@@ -36,23 +36,16 @@ class LiveRates:
     ) -> None:
         self.in_graph = in_graph
         self._session = session
-        # What callbacks have set, shared by all `as_hooks` calls of a session:
-        # `{tensor: value}` to feed, and `{tensor: variable}` that was assigned.
-        self.fed: dict[Any, Any] = {}
-        self.assigned: dict[Any, Any] = {}
-        self.feeds_steps = False  # whether steps get `fed` from this call
+        self.changes: RateChanges = RateChanges()
+        self.feeds_steps = False  # whether steps are fed from this call
         self.touched: set[LiveRate] = set()  # those used since the last `push`
         self.each: list[LiveRate] = [
-            LiveRate(rate, session, self.touched, step) for rate in in_graph
+            LiveRate(rate, session, self.changes, self.touched, step)
+            for rate in in_graph
         ]
         self._at_begin: dict[str, float] = {}  # what was set before the run began
         self._events = 0  # open events: a validation's may be nested in another
         self._copies: dict[Any, tuple[Any, ...]] = {}
-        self._share()
-
-    def _share(self) -> None:
-        for rate in self.each:
-            rate.fed, rate.assigned = self.fed, self.assigned
 
     def join(self, session: Session) -> None:
         """Share what callbacks of a session have set, and feed it from here on."""
@@ -60,11 +53,7 @@ class LiveRates:
         others = None if reference is None else reference()
         if others is not None:
             others.feeds_steps = False
-            for tensor, value in self.fed.items():
-                others.fed.setdefault(tensor, value)
-            others.assigned.update(self.assigned)
-            self.fed, self.assigned = others.fed, others.assigned
-            self._share()
+            self.changes.share(others.changes)
         self.feeds_steps = True
         _LAST_JOINED.put(session, weakref.ref(self))
 
@@ -73,7 +62,7 @@ class LiveRates:
         # Each rate is fed under all its keys. So a `MonitoredSession` sees that a hook
         # feeds the same rate, by whatever key, and says so as for any two hooks.
         feeds: dict[Any, Any] = {}
-        for tensor, value in self.fed.items():
+        for tensor, value in self.changes.fed.items():
             if tensor not in self._copies:
                 self._copies[tensor] = learning_rate.copies(tensor)
             for copy in self._copies[tensor]:
@@ -125,18 +114,20 @@ class LiveRates:
     def state(self) -> dict[str, float]:
         """Return the rates that callbacks have set and that no checkpoint holds."""
         return self._values(
-            [t for t, v in self.assigned.items() if not saved.is_saved(v)]
+            [t for t, v in self.changes.assigned.items() if not saved.is_saved(v)]
         )
 
     def _values(self, assigned: Sequence[Any]) -> dict[str, float]:
         """Return the rates that are fed, and some of those that were assigned."""
         values = session_variables.read(self._session(), assigned)
         now = dict(zip(assigned, values, strict=True))
-        return {t.name: float(value) for t, value in {**self.fed, **now}.items()}
+        return {
+            t.name: float(value) for t, value in {**self.changes.fed, **now}.items()
+        }
 
     def begin_run(self) -> None:
         """`begin_run_again` takes back what is set from here on."""
-        self._at_begin = self._values(list(self.assigned))
+        self._at_begin = self._values(list(self.changes.assigned))
 
     def begin_run_again(self) -> None:
         """Set the rates as they were when the run began, in a session without them."""
@@ -146,7 +137,7 @@ class LiveRates:
     def forget_fed(self) -> None:
         """Forget what is fed: the state of an earlier step takes its place."""
         for rate in self.in_graph:
-            self.fed.pop(rate.tensor, None)
+            self.changes.fed.pop(rate.tensor, None)
 
     def restore(self, state: Mapping[str, float]) -> None:
         """Set again the rates of a `state`; a single one by whatever name."""
@@ -164,7 +155,7 @@ class LiveRates:
             return {}
         (live,) = self.each
         rate = live.rate
-        has_value = rate.default is not None or rate.tensor in self.fed
+        has_value = rate.default is not None or rate.tensor in self.changes.fed
         return {rate.tensor.op.name: live} if rate.kind == "fed" and has_value else {}
 
 

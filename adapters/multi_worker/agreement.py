@@ -119,9 +119,8 @@ class Agreement:
         while self._last_point is None and self._thread.is_alive():
             self._thread.join(0.1)
         self._passed = here
-        if self._last_point is None:  # the service is lost: as without hookbridge
-            return wants_end
-        return here >= self._last_point
+        # Without a last point the service is lost: as without hookbridge.
+        return wants_end if self._last_point is None else here >= self._last_point
 
     def _ask(self, here: int) -> None:
         """Ask all others for their next points; the latest of all is the last one."""

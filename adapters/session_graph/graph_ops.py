@@ -61,7 +61,7 @@ def constant_value(tensor: Tensor) -> Any:
 def is_apply(op: Operation) -> bool:
     """Return whether an op is an optimizer's update of a variable."""
     kind = op.type.removeprefix("Resource").removeprefix("Sparse")
-    return kind.startswith("Apply") and kind not in ("ApplyGradient",)
+    return kind.startswith("Apply") and kind != "ApplyGradient"
 
 
 def updates_rows(op: Operation) -> bool:

@@ -56,9 +56,7 @@ def find(graph: Graph, choice: Any = None) -> list[LearningRate]:
     if choice is not None:
         rate = _given(graph, choice)
         return [rates.get(rate.tensor.op, rate)]
-    if not rates:
-        return _by_name(graph)
-    return list(rates.values())
+    return list(rates.values()) or _by_name(graph)
 
 
 def _given(graph: Graph, choice: object) -> LearningRate:

@@ -47,9 +47,9 @@ class RunArguments:
         and their feeds are checked.
         """
         counted = self._counted
-        if counted is not None and counted.has_next(step) and not self._rates.fed:
-            return counted
-        return None
+        if counted is None or self._rates.changes.fed or not counted.has_next(step):
+            return None
+        return counted
 
     def of_step(self, step: ReachedOps, feed_dict: Mapping[Any, Any] | None) -> Any:
         """Return the arguments of a step, which begins."""
@@ -74,7 +74,7 @@ class RunArguments:
         self, arguments: Any, reached: ReachedOps, feed_dict: Mapping[Any, Any] | None
     ) -> Any:
         """Return the arguments of a run that updates variables, with the rates fed."""
-        fed = self._rates.fed
+        fed = self._rates.changes.fed
         if not fed or not self._rates.feeds_steps:
             return arguments
         rate_checks.check_feeds(fed, feed_dict)

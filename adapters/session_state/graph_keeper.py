@@ -41,12 +41,13 @@ class GraphKeeper(SaveKeeper):
 
     def __init__(self, graph: Graph, checkpoint_dir: str | None) -> None:
         self._savers = FollowedSavers(graph, self.before_save, self.after_save)
+        # None in a worker too that does not know where the chief saves: it keeps no
+        # state.
         self._worker: WorkerCheckpoints | None = None
-        self._is_kept, task = True, ""
+        task = ""
         self._is_worker: bool = task_of() == "worker"
         if self._is_worker:
             task = f"worker-{ClusterConfig.from_environment().task_index}"
-            self._is_kept = checkpoint_dir is not None
             if checkpoint_dir is not None:
                 self._worker = WorkerCheckpoints(checkpoint_dir)
         self._state_keeper = StateKeeper(self._now, task)
@@ -112,7 +113,8 @@ class GraphKeeper(SaveKeeper):
             # Those of a session that was never created are there a second time.
             runs = {tuple(map(id, run.part.callbacks)): run for run in self._runs}
             self._set_runs(list(runs.values()))
-            self._found = self._read() if self._is_kept and not goes_on else None
+            is_kept = self._worker is not None or not self._is_worker
+            self._found = self._read() if is_kept and not goes_on else None
         return self._found
 
     def _read(self) -> Saved | None:
@@ -196,7 +198,7 @@ class GraphKeeper(SaveKeeper):
           order: see `Checkpoint`.
         """
         is_known = session is self._session and all(run.is_ready for run in self._runs)
-        if self._is_kept and self._worker is None and is_known:
+        if is_known and not self._is_worker:
             self._state_keeper.before_save(prefix, order)
             step, _ = self._now()
             for run in self._runs:
@@ -218,7 +220,7 @@ class GraphKeeper(SaveKeeper):
           write_as_saved: writes the checkpoint once more.
           order: see `Checkpoint`.
         """
-        if not self._is_kept or self._worker is not None:
+        if self._is_worker:
             order.release()
             return
         mark = functools.partial(session_variables.writes, session)

@@ -59,7 +59,7 @@ class StateKeeper:
     def write_state(self, *checkpoints: Checkpoint) -> None:
         """Write the present state beside checkpoints, in the order of each."""
         for checkpoint in checkpoints:
-            checkpoint.write_state(self._writer(checkpoint.prefix))
+            checkpoint.order.write_state(self._writer(checkpoint.prefix))
 
     def settle(self) -> None:
         """Write the checkpoints of the step with what callbacks have set, and states.
@@ -81,7 +81,7 @@ class StateKeeper:
     def release(self) -> None:
         """Write what waits for the events of the step: an error has ended it."""
         for checkpoint in self.checkpoints:
-            checkpoint.release()
+            checkpoint.order.release()
 
     def forget(self) -> None:
         """Forget the checkpoints: the step is over for good."""

@@ -55,17 +55,13 @@ class Checkpoint:
         self._mark = mark
         self._written = mark()
         self._write = write
-        self._order: WriteOrder = order or AtOnce(prefix)
+        self.order: WriteOrder = order or AtOnce(prefix)
         self._is_rewritten = False
 
     @property
     def is_current(self) -> bool:
         """Return whether it has what callbacks have set."""
         return bool(self._mark() == self._written)
-
-    def write_state(self, write: Callable[[], None]) -> None:
-        """Call `write`, which writes the state beside it, when it is its turn."""
-        self._order.write_state(write)
 
     def rewrite_if_changed(self) -> None:
         """Write it once more if callbacks have set variables since.
@@ -74,15 +70,11 @@ class Checkpoint:
         """
         if self.is_current:
             return
-        if not self._order.is_held:
+        if not self.order.is_held:
             self._is_rewritten = True
-            self._order.then(functools.partial(rewriting.begin, self.prefix))
+            self.order.then(functools.partial(rewriting.begin, self.prefix))
         self._write()
         self._written = self._mark()
-
-    def release(self) -> None:
-        """Let be written what waits for the events of the step: an error ended it."""
-        self._order.release()
 
     def seal(self) -> None:
         """Leave it as it is: it is not written again, and refers to no session."""
@@ -92,7 +84,7 @@ class Checkpoint:
 
     def finish(self) -> None:
         """Checkpoint and state are of one moment: what waited for that is written."""
-        self._order.release()
+        self.order.release()
         if self._is_rewritten:
             self._is_rewritten = False
-            self._order.then(functools.partial(rewriting.end, self.prefix))
+            self.order.then(functools.partial(rewriting.end, self.prefix))

@@ -105,11 +105,12 @@ class Part:
 
     def snapshot(self) -> Callable[[], None]:
         """Return a function that sets restored attributes back to the present."""
-        now = []
-        for index, names in self._restored.items():
-            callback = self.callbacks[index]
-            for name in names:
-                now.append((callback, name, copy.deepcopy(getattr(callback, name))))
+        restored = [
+            (self.callbacks[index], name)
+            for index, names in self._restored.items()
+            for name in names
+        ]
+        now = [(c, name, copy.deepcopy(getattr(c, name))) for c, name in restored]
 
         def go_back() -> None:
             for callback, name, value in now:

@@ -129,6 +129,8 @@ def _in_files(path: str, area: str) -> Any:
 
     A module may be another file, whose other names are looked for in the area.
     """
+    if (source := contrib_names.module_of_file(path)) is not None:
+        return Contrib(path, load(source))
     module = None
     for candidate in contrib_names.candidates(path):
         value = _value(candidate)

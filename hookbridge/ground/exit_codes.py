@@ -78,8 +78,7 @@ def ask_at_end(question: Callable[[], int]) -> None:
 
 def of_done() -> int:
     """Return the exit code of a command that no error has ended."""
-    codes = [question() for question in _questions]
-    return max(codes, default=DONE)
+    return max((question() for question in _questions), default=DONE)
 
 
 def use_for_errors() -> None:

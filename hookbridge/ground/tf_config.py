@@ -173,9 +173,7 @@ class ClusterConfig:
         """The task of this process, as its guests see it."""
         if not self.cluster:
             return "local"
-        if self.is_chief:
-            return "chief"
-        return cast(Task, self.task_type)
+        return "chief" if self.is_chief else cast(Task, self.task_type)
 
     def with_chief(self) -> ClusterConfig:
         """Return the same cluster.

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from hookbridge.ground import compat
 from hookbridge.ground.package_files import packaged
 from hookbridge.tf1_names.installed_names import has, missing
 from hookbridge.tf1_names.outcome import joined
@@ -99,6 +100,11 @@ NAMES: dict[str, Source] = {
 }
 # Area -> packages of tf_slim with the same files, whose private names stayed, too.
 _FILES_OF_SLIM: dict[str, list[str]] = table("names")["files of contrib in tf_slim"]
+# Area and file -> the private module of TensorFlow whose names the file handed on.
+FILES_IN_TENSORFLOW: dict[str, Source] = {
+    file: Source.parse(source)
+    for file, source in table("names")["files of contrib in private modules"].items()
+}
 # The last parts of the names of its files, of which programs import private ones too.
 FILES_IN_AREAS: frozenset[str] = frozenset(table("names")["files of contrib"])
 
@@ -135,13 +141,16 @@ def candidates(path: str) -> Iterator[Candidate]:
     if file is None:
         yield from _candidates_in_areas(path)
         return
+    owner, _, attribute = path.rpartition(".")
     if path in NAMES:
         yield Candidate(NAMES[path])
+    elif owner in NAMES:  # after a class anything may follow
+        yield Candidate(NAMES[owner], suffix=attribute)
     for module in (f"{area}.{file}", area):
         in_areas = _candidates_in_areas(f"{module}.{name}")
         yield from (candidate for candidate in in_areas if not candidate.suffix)
-    if in_slim := in_file_of_slim(area, file, name):
-        yield Candidate(Source.parse(in_slim))
+    if in_file := in_same_file(area, file, name):
+        yield Candidate(Source.parse(in_file))
 
 
 def in_files(path: str) -> tuple[str, str | None, str]:
@@ -178,12 +187,13 @@ def is_available(name: str) -> bool:
     if parent is not None:
         # Any file of an area can be imported; each name in it is asked for by itself.
         return (
-            (areas_above(area) and attribute in FILES_IN_AREAS)
+            path.rpartition(".")[0] in NAMES  # after a class anything may follow
+            or (areas_above(area) and attribute in FILES_IN_AREAS)
             or any(
                 f"{module}.{attribute}" in NAMES or attribute in names().get(module, ())
                 for module in (area, f"{area}.{parent}")
             )
-            or bool(in_file_of_slim(area, parent, attribute))
+            or bool(in_same_file(area, parent, attribute))
         )
     # The innermost area above the name decides; after a class anything may follow.
     parts = path.split(".")
@@ -207,20 +217,49 @@ def _is_file(module: str) -> bool:
     return not missing(module, module.count(".") + 1).rest
 
 
-def in_file_of_slim(area: str, file: str, name: str) -> str:
-    """Return the name in tf_slim of what a file of an area had; empty if it has none.
+def module_of_file(path: str) -> Source | None:
+    """Return the private module of a file, whose name a function has, too.
+
+    None for all other paths.
+    """
+    area, file, name = in_files(path)
+    return None if file in (None, name) else FILES_IN_TENSORFLOW.get(f"{area}.{name}")
+
+
+def in_same_file(area: str, file: str, name: str) -> str:
+    """Return where another package has what a file of an area had.
 
     Args:
       area: the area, such as `layers`.
       file: the last part of the file's name, such as `utils`.
-      name: what is asked for in it. Nothing is known where tf_slim is not installed.
+      name: what is asked for in it.
+
+    Returns:
+      The source, as the tables have it; empty if no package certainly has it.
+    """
+    source = FILES_IN_TENSORFLOW.get(f"{area}.{file}")
+    if source is None:
+        return _in_file_of_slim(area, file, name)
+    module = compat.PRIVATE[source.name].path
+    return source.below(name).dotted if _certainly_has(module, name) else ""
+
+
+def _certainly_has(module: str, name: str) -> bool:
+    """Return whether an installed module has a name, and its text shows it."""
+    lack = missing(f"{module}.{name}", module.count(".") + 1)
+    return lack.is_certain and not lack.rest
+
+
+def _in_file_of_slim(area: str, file: str, name: str) -> str:
+    """Return the name in tf_slim of what a file of an area had; empty if it has none.
+
+    Nothing is known where tf_slim is not installed.
     """
     packages = _FILES_OF_SLIM.get(area, ()) if file else ()
     for package in packages:
         if name != file and _is_file(f"{package}.{name}"):
             continue  # another file, which this one imports
         module = f"{package}.{file}"
-        lack = missing(f"{module}.{name}", module.count(".") + 1)
-        if lack.is_certain and not lack.rest:
+        if _certainly_has(module, name):
             return f"{module}.{name}"
     return ""

@@ -141,7 +141,7 @@ def ran(way: str, name: str, folder: Path, server: ForkServer) -> Ran:
         words = ["-m", "hookbridge", "run", *words]
         found = diagnosis.diagnose([main], NEWEST)
         # It needs the main file alone.
-        assert found.files == len(list(folder.glob("*.py")))
+        assert found.report.files == len(list(folder.glob("*.py")))
         left = found.left
     else:
         left = sum(len(done.result.todos) for done in in_place(folder))

@@ -170,7 +170,7 @@ def test_a_line_that_asks_for_tensorflow_1_becomes_a_comment(
 ) -> None:
     code = f"{line}\nif True:\n    {line}\nimport tensorflow as tf\nx = tf.zeros(3)"
     path = notebook(tmp_path / "a.ipynb", cell(code))
-    named = {one.name for one in diagnosis.diagnose([path], "2.21").found}
+    named = {one.name for one in diagnosis.diagnose([path], "2.21").report.findings}
     assert line in named and not any("hookbridge_" in name for name in named)
     in_place(path)
     assert sources(path) == [
@@ -232,7 +232,7 @@ def test_a_notebook_without_cells_of_code_has_nothing_to_do(
         with subtests.test(str(path)):
             assert not in_place(path)[0].result.changed
             assert not migrate.scan([path]).findings
-            assert not diagnosis.diagnose([path], "2.21").found
+            assert not diagnosis.diagnose([path], "2.21").report.findings
 
 
 def test_what_is_printed_shows_the_lines_of_ipython(

@@ -96,8 +96,10 @@ def test_the_main_file_alone_tells_doctor_all(name: str, tmp_path: Path) -> None
     alone = diagnosis.diagnose([folder / "main.py"], "2.21")
     whole = diagnosis.diagnose([folder], "2.21")
     assert alone.left == whole.left == 0
-    assert {d.name for d in alone.found} == {d.name for d in whole.found}
-    assert alone.files == len(texts_of(name)[0])
+    assert {d.name for d in alone.report.findings} == {
+        d.name for d in whole.report.findings
+    }
+    assert alone.report.files == len(texts_of(name)[0])
 
 
 def test_a_neutral_file_cites_what_decided(tmp_path: Path) -> None:

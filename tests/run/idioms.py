@@ -294,6 +294,15 @@ IDIOMS: dict[str, Idiom] = {
         "assert v1 is tf1 is tf.compat.v1 and tf1.keras is tf.compat.v1.keras\n"
         "assert not hasattr(tf1, 'contrib') and hasattr(tf, 'contrib')\n"
     ),
+    "names that files of contrib handed on": Idiom(
+        "from tensorflow.contrib.tpu.python.tpu import tpu_function\n"
+        "from tensorflow.contrib.tpu.python.tpu.tpu_function import TpuContext\n"
+        "from tensorflow.contrib.all_reduce.python import all_reduce\n"
+        "import tensorflow.contrib.quantization.python.math_ops as quantized\n"
+        "assert isinstance(tpu_function.get_tpu_context(), TpuContext)\n"
+        "all_reduce.build_ring_all_reduce, quantized.add_n([1.0, 2.0])\n"
+        "tf.contrib.factorization.KMeans([tf.ones([4, 2])], 2).training_graph()\n"
+    ),
     "names of contrib that are listed": Idiom(
         "assert 'Normal' in dir(tf.contrib.distributions)\n"
         "assert {'layers', 'slim'} <= set(dir(tf.contrib))\n"

@@ -112,7 +112,7 @@ def differences(
     file.write_text(notebook if is_notebook else text)
 
     gone = _told_gone(launch_fork(launcher, *words, cwd=folder))
-    found = diagnosis.diagnose([file], NEWEST).found
+    found = diagnosis.diagnose([file], NEWEST).report.findings
     rewrites = list(file_rewrites.rewrite_files([file]))
     (rewrite,) = (r for r in rewrites if isinstance(r, file_rewrites.FileRewrite))
     list(file_rewrites.write_all([rewrite]))

@@ -14,7 +14,9 @@ from fork_server import ForkServer
 from launching import IS_215, ON_NEWEST, PROGRAMS, launch_fork
 
 from hookbridge.contrib import namespace, private_modules
+from hookbridge.ground import compat
 from hookbridge.ground.compat import installed_tf_version
+from hookbridge.old_programs.reading.import_statements import canonical
 from hookbridge.tf1_names.contrib_names import AREAS, NAMES, Source, is_available
 from hookbridge.tf1_names.resolution import resolve
 from hookbridge.tf1_names.target import DATA, NEWEST, Target, table
@@ -208,3 +210,48 @@ def test_names_that_only_files_had_are_told_from_those_that_are_gone() -> None:
         "tf.contrib.framework.python.ops.audio_ops.mfcc": True,
     }.items():
         assert is_available(name) is is_there, name
+
+
+# A file of tf.contrib, and names of it that only a private module of TensorFlow has.
+HANDED_ON = {
+    "all_reduce.python.all_reduce": ("build_ring_all_reduce", "_padded_split"),
+    "distributions.python.ops.distribution_util": ("gen_new_seed", "AppendDocstring"),
+    "factorization.python.ops.clustering_ops": ("KMeans", "nearest_neighbors"),
+    "framework.python.ops.audio_ops": ("AudioSpectrogram",),
+    "quantization.python.array_ops": ("Bitcast", "broadcast_args"),
+    "quantization.python.math_ops": ("Abs", "add_n"),
+    "quantization.python.nn_ops": ("AvgPool", "bias_add_grad"),
+    "tpu.python.ops.tpu_ops": ("AllToAll",),
+    "tpu.python.tpu.bfloat16": ("_get_custom_getter",),
+    "tpu.python.tpu.datasets": ("StreamingFilesDataset",),
+    "tpu.python.tpu.device_assignment": ("SINGLE_CORE_ASSIGNMENT",),
+    "tpu.python.tpu.feature_column": ("embedding_column",),
+    "tpu.python.tpu.functional": ("TPUPartitionedCall",),
+    "tpu.python.tpu.tensor_tracer": ("TensorTracer",),
+    "tpu.python.tpu.topology": ("_tpu_device_name",),
+    "tpu.python.tpu.tpu": ("rewrite_for_inference",),
+    "tpu.python.tpu.tpu_feed": ("_PartitionedInfeedQueue",),
+    "tpu.python.tpu.tpu_function": ("get_tpu_context", "TpuContext"),
+    "tpu.python.tpu.tpu_sharding": ("ShardingPolicy",),
+    "tpu.python.tpu.tpu_system_metadata": ("master_job",),
+}
+
+
+@pytest.mark.both_tensorflows
+def test_what_files_of_contrib_handed_on_is_found_in_private_modules() -> None:
+    rows = table("names")["files of contrib in private modules"]
+    tested = {(file.partition(".")[0], file.rpartition(".")[2]) for file in HANDED_ON}
+    assert tested == {tuple(file.split(".")) for file in rows}
+    for file, names in HANDED_ON.items():
+        area, last = file.partition(".")[0], file.rpartition(".")[2]
+        module = compat.private(rows[f"{area}.{last}"].removeprefix("private."))
+        value: Any = namespace.root()
+        for part in file.split("."):
+            value = getattr(value, part)
+        for name in names:
+            whole = canonical(f"tensorflow.contrib.{file}.{name}")
+            outcome = resolve(whole, Target(NEWEST))
+            assert outcome is not None and outcome.replacement, whole
+            assert getattr(value, name) is getattr(module, name)
+        gone = resolve(f"tf.contrib.{file}.no_such_name", Target(NEWEST))
+        assert gone is not None and gone.is_removed

@@ -163,7 +163,9 @@ def test_a_file_of_tensorflow_1_that_is_started_by_itself_is_left_to_a_person(
     main, other = tmp_path / "main.py", tmp_path / "other.py"
     main.write_text(f"import os, subprocess, sys\nimport tensorflow as tf\n{call}\n")
     other.write_text("import tensorflow as tf\ntf.Session()\n")
-    (left,) = (one for one in diagnosis.diagnose([main], NEWEST).found if one.person)
+    (left,) = (
+        one for one in diagnosis.diagnose([main], NEWEST).report.findings if one.person
+    )
     assert (left.code, left.line, left.name) == ("CHILD_PROGRAM", 3, "other.py")
     assert "`hookbridge run other.py`" in left.person
     other.write_text("import numpy as np\nprint(np.ones(3))\n")
@@ -259,7 +261,7 @@ def test_tensorflow_is_not_imported() -> None:
 
 def test_programs_that_run_need_no_person() -> None:
     found = diagnosis.diagnose([PROGRAMS], "2.21")
-    left = {one.file for one in found.found if one.person}
+    left = {one.file for one in found.report.findings if one.person}
     assert {Path(file).name for file in left} == {"gone.py"}
 
 

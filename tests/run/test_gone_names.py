@@ -65,7 +65,7 @@ def test_what_is_gone_is_imported_and_raises_when_it_is_used(
     assert len(said) == len(GONE)
     for name, text in zip(GONE.values(), said, strict=True):
         assert name.rpartition(".")[2] in text and "Instead: " in text
-    found = diagnosis.diagnose([program], NEWEST).found
+    found = diagnosis.diagnose([program], NEWEST).report.findings
     assert {one.name for one in found if one.person} == {*GONE.values()}
 
 

@@ -106,7 +106,7 @@ def test_the_source_of_a_library_says_what_it_means(installed: Path) -> None:
     assert str(packages / "for_both.py") in named
     (found,) = [
         one
-        for one in diagnosis.diagnose([installed / "main.py"], "2.21").found
+        for one in diagnosis.diagnose([installed / "main.py"], "2.21").report.findings
         if one.code == "OLD_LIBRARY"
     ]
     assert found.line == 2 and found.run and not found.person
@@ -148,7 +148,7 @@ def losing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_lost_names_in_installed_packages_are_noted(losing: Path) -> None:
     found = diagnosis.diagnose([losing / "main.py"], "2.21")
-    noted = [one for one in found.found if one.code == "LIBRARY_LOSS"]
+    noted = [one for one in found.report.findings if one.code == "LIBRARY_LOSS"]
     assert [(one.name, one.line) for one in noted] == [
         ("old_gym (numpy.float in space.py:3, and 1 more)", 2),
         ("one_file (numpy.asscalar in one_file.py:2)", 2),
@@ -177,7 +177,7 @@ def test_packages_that_star_each_other_lack_what_none_has(
     monkeypatch.syspath_prepend(str(packages))
     main = tmp_path / "main.py"
     main.write_text("from round_a import there, missing\nprint(there, missing)\n")
-    found = diagnosis.diagnose([main], "2.21").found
+    found = diagnosis.diagnose([main], "2.21").report.findings
     assert [one.name for one in found] == ["round_a.missing"]
 
 
@@ -196,7 +196,7 @@ def test_the_doctor_says_what_is_not_installed(tmp_path: Path) -> None:
     assert "imports horovod_of_nobody, which is not installed" in text
     assert text.startswith("First: the program imports horovod_of_nobody")
     assert "Then nothing needs manual work: " in text
-    assert [one.name for one in found.found] == ["unused_of_nobody"]
+    assert [one.name for one in found.report.findings] == ["unused_of_nobody"]
 
 
 @ON_NEWEST
@@ -274,7 +274,9 @@ def test_a_library_of_keras_2_alone_gets_the_keras_of_the_program(
     monkeypatch.syspath_prepend(str(packages))
     (found,) = [
         finding
-        for finding in diagnosis.diagnose([tmp_path / "main.py"], "2.21").found
+        for finding in diagnosis.diagnose(
+            [tmp_path / "main.py"], "2.21"
+        ).report.findings
         if finding.code == "OLD_LIBRARY"
     ]
     assert "old_layers" in found.name

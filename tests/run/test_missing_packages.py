@@ -107,7 +107,7 @@ def test_what_has_to_be_installed_comes_first_and_places_are_counted_in_one_way(
     monkeypatch.chdir(tmp_path)
     found = diagnosis.diagnose([str(main_file)], NEWEST)
     # A removed module is one place; a single name of another one keeps its name.
-    left = [(one.file, one.name) for one in found.found if one.person]
+    left = [(one.file, one.name) for one in found.report.findings if one.person]
     graph_editor = (os.path.join("pkg", "part.py"), "tf.contrib.graph_editor")
     assert set(left) == {
         graph_editor,

@@ -126,7 +126,7 @@ def test_an_optimizer_of_the_programs_own_trains(
     )
     done = launch_fork(launcher, "main.py", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "[[[0.5]], [-0.5]]\n"), done.stderr
-    found = diagnose([tmp_path / "main.py"], NEWEST).found
+    found = diagnose([tmp_path / "main.py"], NEWEST).report.findings
     (optimizer,) = [finding for finding in found if finding.name == old_keras.OPTIMIZER]
     assert optimizer.code == "KERAS_BY_RUN"
 
@@ -205,7 +205,9 @@ def test_a_program_runs_and_is_rewritten(
 def test_what_is_gone_is_left_to_a_person(line: str, code: str, tmp_path: Path) -> None:
     (tmp_path / "old.py").write_text(line + "\n")
     left = [
-        one.code for one in diagnose([tmp_path / "old.py"], NEWEST).found if one.person
+        one.code
+        for one in diagnose([tmp_path / "old.py"], NEWEST).report.findings
+        if one.person
     ]
     assert set(left) == {code}
 
@@ -216,7 +218,7 @@ def test_what_keras_3_has_is_left_to_it(tmp_path: Path) -> None:
         "import keras\nfrom keras.layers import Dense\n"
         "keras.Sequential([Dense(1)]).compile('adam', metrics=['accuracy'])\n"
     )
-    assert not diagnose([tmp_path / "new.py"], NEWEST).found
+    assert not diagnose([tmp_path / "new.py"], NEWEST).report.findings
     assert old_keras.last_keras("keras.layers.Dense") == 3
 
 
@@ -245,89 +247,7 @@ def test_tf_keras_has_a_version(tmp_path: Path, launcher: ForkServer) -> None:
     assert {todo.code for todo in in_2_15.result.todos} == {"KERAS_BY_RUN"}
     new = tmp_path / "new.py"  # of TensorFlow 2, with Keras 3
     new.write_text("import tensorflow as tf\nprint(tf.keras.__version__)\n")
-    assert not diagnose([new], NEWEST).found
-
-
-VALIDATED = """import numpy as np
-from keras.callbacks import Callback
-from keras.engine.topology import Layer
-from keras.layers import Dense
-from keras.models import Sequential
-class Mine(Callback):
-    def on_epoch_end(self, epoch, logs=None):
-        print([a.shape for a in self.validation_data], self.params["samples"])
-model = Sequential([Dense(1, input_shape=(3,))])
-model.compile("sgd", "mse")
-x, y = np.ones([8, 3]), np.ones([8, 1])
-model.fit(x, y, verbose=0, validation_data=(x, y), callbacks=[Mine()])
-model.fit(x, y, verbose=0, validation_split=0.25, callbacks=[Mine()])
-"""
-
-
-@pytest.mark.slow
-def test_callbacks_get_the_data_of_the_validation(
-    tmp_path: Path, launcher: ForkServer
-) -> None:
-    """Keras 2.2.4 prints these lines."""
-    (tmp_path / "old.py").write_text(VALIDATED)
-    done = launch_fork(launcher, "old.py", cwd=tmp_path)
-    assert done.stdout.splitlines() == [
-        "[(8, 3), (8, 1), (8,)] 8",
-        "[(2, 3), (2, 1), (2,)] 6",
-    ], done.stderr
-    (found,) = [f for f in scan([tmp_path]).findings if f.code == "OLD_CALLBACK"]
-    assert (found.line, found.name) == (8, "self.validation_data")
-    (rewritten,) = rewrite_files([tmp_path / "old.py"])
-    assert isinstance(rewritten, FileRewrite)
-    assert "OLD_CALLBACK" in {todo.code for todo in rewritten.result.todos}
-
-
-OF_2_1 = """import numpy as np
-from tensorflow.keras.callbacks import Callback
-from tensorflow.keras.layers import Dense, Input
-from tensorflow.keras.models import Model, Sequential
-class Mine(Callback):
-    def on_train_begin(self, logs=None):
-        print(self.params["metrics"], self.params.get("samples"))
-    def on_epoch_end(self, epoch, logs=None):
-        print(self.params["metrics"] == list(logs), self.params["batch_size"])
-x, y = np.ones([8, 3]), np.ones([8, 1])
-model = Sequential([Dense(1, input_shape=(3,))])
-model.compile("sgd", "mse", metrics=["accuracy"])
-data = {"validation_data": (x, y), "callbacks": [Mine()], "verbose": 0}
-model.fit(x, y, **data)
-model.fit(x, y, validation_split=0.25, batch_size=2, callbacks=[Mine()], verbose=0)
-inputs = Input((3,))
-model = Model(inputs, [Dense(1, name="a")(inputs), Dense(1, name="b")(inputs)])
-model.compile("sgd", "mse", metrics=["mae"])
-model.fit(x, [y, y], callbacks=[Mine()], verbose=0)
-"""
-
-
-@pytest.mark.slow
-def test_callbacks_get_the_params_of_tensorflow_2_1(
-    tmp_path: Path, launcher: ForkServer
-) -> None:
-    (tmp_path / "old.py").write_text(OF_2_1)
-    done = launch_fork(launcher, "old.py", cwd=tmp_path)
-    validated = ["loss", "accuracy", "val_loss", "val_accuracy"]
-    several = ["loss", "a_loss", "b_loss", "a_mae", "b_mae"]
-    assert done.stdout.splitlines() == [
-        f"{validated} 8",
-        "True 32",
-        f"{validated} 6",
-        "True 2",
-        f"{several} 8",
-        "True 32",
-    ], done.stderr
-    found = [f for f in scan([tmp_path]).findings if f.code == "OLD_CALLBACK"]
-    assert [(f.line, f.name) for f in found] == [
-        (7, 'self.params["metrics"]'),
-        (7, 'self.params["samples"]'),
-        (9, 'self.params["metrics"]'),
-        (9, 'self.params["batch_size"]'),
-    ]
-    assert not diagnose([tmp_path / "old.py"], NEWEST).left
+    assert not diagnose([new], NEWEST).report.findings
 
 
 THREADS = """import threading

@@ -148,7 +148,7 @@ def test_a_private_name_that_estimator_has_lost_is_left_to_a_person(
         "tf.placeholder(head._Head)\n"
         "head._no_such_head\n"
     )
-    (left,) = (one for one in diagnose([program], NEWEST).found if one.person)
+    (left,) = (one for one in diagnose([program], NEWEST).report.findings if one.person)
     assert (left.code, left.line) == ("PRIVATE_GONE", 4)
     with pytest.raises(AttributeError, match="canned` has no `no_such_module`"):
         assert hb.estimator.python.canned.no_such_module

@@ -113,7 +113,7 @@ def test_a_module_of_no_package_is_read_with_m_alone(
     assert by_path.absent == ("trainer",)
     assert "give `doctor -m` the name" in " ".join(verdict.as_text(by_path).split())
     by_name = diagnosis.diagnose([], NEWEST, "trainer.task")
-    assert (by_name.absent, by_name.files, by_name.left) == ((), 2, 0)
+    assert (by_name.absent, by_name.report.files, by_name.left) == ((), 2, 0)
 
 
 @pytest.mark.slow
@@ -127,7 +127,7 @@ def test_with_m_no_module_beside_the_file_is_found(
     assert json.loads(done.stdout)["absent"] == ["model"], done.stderr
     monkeypatch.chdir(tmp_path)
     (tmp_path / "trainer/__main__.py").write_text("from trainer import task\n")
-    assert diagnosis.diagnose([], NEWEST, "trainer").files == 3
+    assert diagnosis.diagnose([], NEWEST, "trainer").report.files == 3
 
 
 @pytest.mark.parametrize(

@@ -125,6 +125,66 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.framework.meta_graph",
         "the ops of a graph, for `tf.contrib.util`, which have no public name",
     ),
+    "v1_all_reduce": PrivateName(
+        "tensorflow.python.distribute.v1.all_reduce",
+        "what the file all_reduce of `tf.contrib.all_reduce` handed on",
+    ),
+    "clustering_ops": PrivateName(
+        "tensorflow.python.ops.clustering_ops",
+        "`tf.contrib.factorization.KMeans`, which has no public name",
+    ),
+    "eager_variables": PrivateName(
+        "tensorflow.python.ops.variable_scope:EagerVariableStore",
+        "`tf.contrib.eager.EagerVariableStore`, which has no public name",
+    ),
+    "eager_starts": PrivateName(
+        "tensorflow.python.framework.ops",
+        "`run` of `tf.contrib.eager` and its like, without public names",
+    ),
+    "test_modes": PrivateName(
+        "tensorflow.python.framework.test_util",
+        "decorators of tests in `tf.contrib.eager`, without public names",
+    ),
+    "tpu_bfloat16": PrivateName(
+        "tensorflow.python.tpu.bfloat16",
+        "what the file bfloat16 of `tf.contrib.tpu` handed on",
+    ),
+    "tpu_datasets": PrivateName(
+        "tensorflow.python.tpu.datasets",
+        "what the file datasets of `tf.contrib.tpu` handed on",
+    ),
+    "tpu_feature_column": PrivateName(
+        "tensorflow.python.tpu.feature_column",
+        "what the file feature_column of `tf.contrib.tpu` handed on",
+    ),
+    "tpu_functional": PrivateName(
+        "tensorflow.python.tpu.functional",
+        "what the file functional of `tf.contrib.tpu` handed on",
+    ),
+    "tpu_tensor_tracer": PrivateName(
+        "tensorflow.python.tpu.tensor_tracer",
+        "what the file tensor_tracer of `tf.contrib.tpu` handed on",
+    ),
+    "tpu_topology": PrivateName(
+        "tensorflow.python.tpu.topology",
+        "what the file topology of `tf.contrib.tpu` handed on",
+    ),
+    "tpu_replication": PrivateName(
+        "tensorflow.python.tpu.tpu",
+        "what the file tpu of `tf.contrib.tpu` handed on",
+    ),
+    "tpu_function": PrivateName(
+        "tensorflow.python.tpu.tpu_function",
+        "what the file tpu_function of `tf.contrib.tpu` handed on",
+    ),
+    "tpu_sharding": PrivateName(
+        "tensorflow.python.tpu.tpu_sharding",
+        "what the file tpu_sharding of `tf.contrib.tpu` handed on",
+    ),
+    "tpu_system_metadata": PrivateName(
+        "tensorflow.python.tpu.tpu_system_metadata",
+        "what the file tpu_system_metadata of `tf.contrib.tpu` handed on",
+    ),
     "gen_audio_ops": PrivateName(
         "tensorflow.python.ops.gen_audio_ops",
         "ops of `tf.contrib.framework`'s audio, which have no public functions today",

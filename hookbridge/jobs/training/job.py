@@ -193,9 +193,9 @@ class TrainingJob:
 
     def interruption(self) -> str:
         """Return the message about a training that Ctrl-C has ended."""
-        step = None
-        if not self._process.config.cluster:  # no other process makes steps
-            step = self._first_step + self._watch.steps
+        # In a cluster other processes make steps too.
+        is_alone = not self._process.config.cluster
+        step = self._first_step + self._watch.steps if is_alone else None
         return interruption(self._process, step)
 
     def evaluate(self) -> dict[str, float]:

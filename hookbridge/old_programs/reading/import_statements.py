@@ -61,6 +61,9 @@ def _public_contrib(rest: str) -> str:
     parent = f"{area}.{parts[first - 1]}" if first else area
     if parts[first] in contrib_names.names().get(parent, ()):
         return f"contrib.{parent}.{'.'.join(parts[first:])}"
+    is_last = 0 < first == len(parts) - 1
+    if is_last and contrib_names.in_same_file(area, parts[first - 1], parts[first]):
+        return rest
     return f"{package}.{'.'.join(parts[first:])}"
 
 

@@ -42,11 +42,8 @@ from hookbridge.tf1_names.target import Target
 class Diagnosis:
     """What the programs in some files need, and what they import in vain."""
 
-    target: str  # the TensorFlow that the program has to run on
-    files: int  # number of files that were read
     # The places by file and line; those that are left to a person come first.
-    found: tuple[Finding, ...]
-    unread: tuple[Unread, ...]  # files that were not read; a person has to look at them
+    report: Report
     absent: tuple[str, ...] = ()  # modules that the programs import, not installed
     # What the programs need beside TensorFlow and this machine lacks, in sentences.
     missing: tuple[str, ...] = ()
@@ -57,12 +54,8 @@ class Diagnosis:
     @property
     def left(self) -> int:
         """Number of places and files that are left to a person."""
-        return num_places(f for f in self.found if f.person) + len(self.unread)
-
-    @property
-    def report(self) -> Report:
-        """The places as a report, in the formats of which a scan has one too."""
-        return Report(self.target, self.files, self.found, self.unread)
+        report = self.report
+        return num_places(f for f in report.findings if f.person) + len(report.unread)
 
 
 def diagnose(
@@ -91,11 +84,9 @@ def diagnose(
     findings = list(by_removed_module(findings, names))
     findings = [dataclasses.replace(f, file=shown(f.file)) for f in findings]
     findings.sort(key=lambda f: (not f.person, f.file, f.cell, f.line, f.column))
+    left_out = tuple(Unread(shown(u.file), u.reason) for u in unread)
     return Diagnosis(
-        target,
-        len(programs.modules),
-        tuple(findings),
-        tuple(Unread(shown(u.file), u.reason) for u in unread),
+        Report(target, len(programs.modules), tuple(findings), left_out),
         tuple(sorted(set(_absent(programs)))),
         tuple(dict.fromkeys(_missing(programs))),
         *_command(programs, module),

@@ -20,9 +20,19 @@ FIELDS = ("file", "line", "column", "cell", "name", "code", "run", "migrate", "p
 
 def as_json(diagnosis: Diagnosis) -> str:
     """Return the diagnosis as JSON, indented."""
-    findings = [{f: getattr(row, f) for f in FIELDS} for row in diagnosis.found]
-    document = {**asdict(diagnosis), "found": findings, "left": diagnosis.left}
-    document["troubles"] = list(_troubles())
+    report = diagnosis.report
+    document = {
+        "target": report.target,
+        "files": report.files,
+        "found": [{f: getattr(row, f) for f in FIELDS} for row in report.findings],
+        "unread": list(map(asdict, report.unread)),
+        "absent": diagnosis.absent,
+        "missing": diagnosis.missing,
+        "command": diagnosis.command,
+        "folder": diagnosis.folder,
+        "left": diagnosis.left,
+        "troubles": list(_troubles()),
+    }
     return json.dumps(document, indent=2)
 
 
@@ -35,8 +45,8 @@ def as_text(diagnosis: Diagnosis, *, details: bool = False) -> str:
       diagnosis: what was found.
       details: whether the other places follow, with what mends them.
     """
-    files = counted(diagnosis.files, "file")
-    read = f"({files} read; {said(diagnosis.target)})"
+    report = diagnosis.report
+    read = f"({counted(report.files, 'file')} read; {said(report.target)})"
     lines: list[str] = []
     for lack in (*_absent(diagnosis), *diagnosis.missing):
         # A command stays whole.
@@ -44,10 +54,10 @@ def as_text(diagnosis: Diagnosis, *, details: bool = False) -> str:
     lines += textwrap.wrap(f"{_verdict(diagnosis)} {read}", COLUMNS)
     for trouble in _troubles():
         lines += textwrap.wrap(f"This machine: {trouble}", COLUMNS)
-    for unread in diagnosis.unread:
+    for unread in report.unread:
         lines.append(f"{unread.file}  could not be read: {unread.reason}")
-    lines += _listed(f for f in diagnosis.found if f.person or details)
-    mended = num_places(f for f in diagnosis.found if not f.person)
+    lines += _listed(f for f in report.findings if f.person or details)
+    mended = num_places(f for f in report.findings if not f.person)
     if mended and not details:
         lines.append(f"`--details` lists {counted(mended, 'more place')}.")
     return "\n".join(lines)
@@ -93,11 +103,12 @@ def _verdict(diagnosis: Diagnosis) -> str:
         then = "Then " if has_first else ""
         return f"{then}{places} {need} manual work."
     nothing = "Then nothing" if has_first else "Nothing"
-    if not diagnosis.found:
+    findings = diagnosis.report.findings
+    if not findings:
         return f"{nothing} is missing."
     # What `run` does and no rule can write, such as `scipy.misc.imread`.
-    by_run = [finding for finding in diagnosis.found if finding.verdict == "manual"]
-    written = num_places(f for f in diagnosis.found if f.verdict != "manual")
+    by_run = [finding for finding in findings if finding.verdict == "manual"]
+    written = num_places(f for f in findings if f.verdict != "manual")
     changes = f"changes {counted(written, 'place')}"
     if by_run:
         number = counted(num_places(by_run), "more place")

@@ -20,14 +20,13 @@ from hookbridge.ground.arguments import seconds
 from hookbridge.ground.signals import on_sigterm
 from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.clusters.serve import (
-    PROTOCOL,
     follow_servers,
     serve_strategy,
-    servers,
     tell_servers,
 )
 from hookbridge.jobs.loops.tasks import ports
-from hookbridge.jobs.loops.tasks.server import answers
+from hookbridge.jobs.loops.tasks.server import PROTOCOL, answers
+from hookbridge.jobs.loops.tasks.task_checks import tasks_of
 
 POLL_SECS = 0.5
 START_SECS = 600.0
@@ -97,8 +96,8 @@ def parameter_server_strategy(
         return tf.distribute.get_strategy()
     _check(config)
     for guest in guests:
-        hook = getattr(guest, "hook", guest)  # `as_callbacks` may have wrapped it
-        ps_refusals.check_hook(hook)
+        # `as_callbacks` may have wrapped it.
+        ps_refusals.check_hook(getattr(guest, "hook", guest))
     exit_codes.use_for_errors()
     ports.check_own_port(config)
     if config.task_type != "chief":
@@ -145,7 +144,7 @@ def _check(config: ClusterConfig) -> None:
 
 def _wait_for_servers(config: ClusterConfig, start_secs: float) -> None:
     """Return when the TensorFlow server of every task answers."""
-    missing = servers(config)
+    missing = tasks_of(config, "worker", "ps")
     deadline = time.monotonic() + start_secs
     while missing := [
         # Another program may listen at a task's address.
@@ -165,7 +164,7 @@ def _wait_for_servers(config: ClusterConfig, start_secs: float) -> None:
 
 def _follow_workers(config: ClusterConfig, lost_secs: float) -> None:
     """End the waits of this process when all workers have been gone for too long."""
-    workers = [("worker", i) for i in range(len(config.cluster["worker"]))]
+    workers = tasks_of(config, "worker")
     liveness = ports.Liveness(config, workers)
     liveness.look()
 

@@ -30,8 +30,13 @@ from hookbridge.jobs.loops.group_stop.board import (
     stop_job,
 )
 from hookbridge.jobs.loops.tasks.ports import Liveness, Task, is_listening, named
-from hookbridge.jobs.loops.tasks.server import own_device, start_server
-from hookbridge.jobs.loops.tasks.task_checks import trainers
+from hookbridge.jobs.loops.tasks.server import (
+    device_of,
+    own_device,
+    start_server,
+    target_of,
+)
+from hookbridge.jobs.loops.tasks.task_checks import tasks_of, trainers
 
 POLL_SECS = 0.2
 LOOK_SECS = 2.0
@@ -43,7 +48,6 @@ AFTER_CHIEF_UNSEEN_SECS = 5.0
 AFTER_CHIEF_GONE_SECS = 1.0
 # How long the chief of a strategy may be out of reach before its servers end.
 LOST_SECS = 4.0
-PROTOCOL = "grpc"
 # What a parameter server of a strategy writes at SIGTERM; its chief looks for it.
 PREEMPTED_NOTE = "preempted"
 FOLLOW_SECS = 1.0
@@ -173,13 +177,6 @@ def _check_that_chief_left(
         )
 
 
-def servers(config: ClusterConfig) -> list[Task]:
-    """Return the tasks that serve."""
-    return [
-        (job, i) for job in ("worker", "ps") for i in range(len(config.cluster[job]))
-    ]
-
-
 def serve_strategy(config: ClusterConfig, *, start_secs: float) -> NoReturn:
     """Serve a strategy until its chief is gone; then end the process.
 
@@ -227,22 +224,20 @@ def follow_servers(config: ClusterConfig, preempt: Callable[[], None]) -> None:
     """
     over = threading.Event()
 
-    def says_so(index: int) -> bool:
-        if not is_listening(config, "ps", index):
+    def says_so(task: Task) -> bool:
+        if not is_listening(config, *task):
             return False
-        device = f"/job:ps/task:{index}"
-        target = f"{PROTOCOL}://{config.cluster['ps'][index]}"
         with (
             contextlib.suppress(tf.errors.OpError, RuntimeError),
-            contextlib.closing(Notes(target, device, open_ms=CALL_MS)) as notes,
+            contextlib.closing(_notes_of(config, *task)) as notes,
         ):
             return all(notes.are_written([PREEMPTED_NOTE]))
         return False
 
     def follow() -> None:
         while not over.wait(FOLLOW_SECS):
-            for index in range(len(config.cluster["ps"])):
-                if says_so(index):
+            for job, index in tasks_of(config, "ps"):
+                if says_so((job, index)):
                     logging.warning(
                         "hookbridge: ps %d received SIGTERM; the job saves and ends.",
                         index,
@@ -261,12 +256,9 @@ def tell_servers(config: ClusterConfig) -> None:
 
     def tell(code: int, job: str, index: int) -> None:
         if is_listening(config, job, index):
-            target = f"{PROTOCOL}://{config.cluster[job][index]}"
             with (
                 contextlib.suppress(tf.errors.OpError, RuntimeError),
-                contextlib.closing(
-                    Notes(target, f"/job:{job}/task:{index}", open_ms=CALL_MS)
-                ) as notes,
+                contextlib.closing(_notes_of(config, job, index)) as notes,
             ):
                 notes.write(left_note(*config.chief), code)
 
@@ -274,6 +266,12 @@ def tell_servers(config: ClusterConfig) -> None:
         calls = [functools.partial(tell, exit_code(), *task) for task in tasks]
         threads.run(calls, time.monotonic() + CALL_MS / 1000)
 
-    tasks = servers(config)
+    tasks = tasks_of(config, "worker", "ps")
     threads = ExitThreads(len(tasks))
     atexit.register(tell_all)
+
+
+def _notes_of(config: ClusterConfig, job: str, index: int) -> Notes:
+    """Return the notes on a task's server, which may end while they are opened."""
+    target, device = target_of(config, job, index), device_of(job, index)
+    return Notes(target, device, open_ms=CALL_MS)

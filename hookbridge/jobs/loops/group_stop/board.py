@@ -17,7 +17,7 @@ import tensorflow as tf
 from hookbridge.ground import collected, exit_codes
 from hookbridge.ground.protocols import Graph
 from hookbridge.ground.tf_config import ClusterConfig
-from hookbridge.jobs.loops.tasks.server import limit_close, own_device
+from hookbridge.jobs.loops.tasks.server import device_of, limit_close, own_device
 
 CONTAINER = "hookbridge"
 CALL_MS = 5_000
@@ -200,7 +200,7 @@ class StopBoard(Notes):
         """Tell every parameter server that this task no longer needs it."""
         for index in range(self._servers):
             with contextlib.suppress(tf.errors.OpError, RuntimeError):
-                self.write(self._own, code, f"/job:ps/task:{index}")
+                self.write(self._own, code, device_of("ps", index))
 
     @functools.cache  # noqa: B019 - lives as long as the graph
     def _signal(self, generation: int) -> tuple[Any, Any]:

@@ -20,7 +20,7 @@ from hookbridge.jobs.loops.group_stop.board import JobStop, StopBoard
 from hookbridge.jobs.loops.group_stop.step_watch import StepWatch, last_resort
 from hookbridge.jobs.loops.group_stop.stop_requests import StopRequests
 from hookbridge.jobs.loops.tasks import ports
-from hookbridge.jobs.loops.tasks.task_checks import trainers
+from hookbridge.jobs.loops.tasks.task_checks import tasks_of, trainers
 
 POLL_SECS = 2.0
 START_POLL_SECS = 0.5  # until all other processes have been seen
@@ -101,8 +101,7 @@ class GroupStop:
             self._generation = take_part(self._board)
         except tf.errors.OpError as e:
             self.wait_for_servers()  # raises `GroupStopped` if the job is over
-            servers = [("ps", i) for i in range(len(self.config.cluster["ps"]))]
-            raise self.lost(servers, 0.0) from e
+            raise self.lost(tasks_of(self.config, "ps"), 0.0) from e
         for follow in (self._follow_stop, self._follow_tasks):
             start_awaited(self.helpers_end, follow)
 
@@ -110,7 +109,7 @@ class GroupStop:
         """Return once all parameter servers listen."""
         limit = self._start_secs if self._board is None else self.lost_secs
         began = time.monotonic()
-        missing: Sequence[int] = range(len(self.config.cluster.get("ps", ())))
+        missing = tasks_of(self.config, "ps")
         while missing := self._silent(missing):
             waited = time.monotonic() - began
             if waited > LATE_SECS and (ending := self.ask_ending()):
@@ -118,15 +117,15 @@ class GroupStop:
                 self.stop_here(text, ending.code)
             self.check()
             if waited > limit:
-                raise self.lost([("ps", i) for i in missing], limit)
+                raise self.lost(missing, limit)
             time.sleep(0.2)
 
     def servers_listen(self) -> bool:
         """Return whether all parameter servers listen now."""
-        return not self._silent(range(len(self.config.cluster.get("ps", ()))))
+        return not self._silent(tasks_of(self.config, "ps"))
 
-    def _silent(self, servers: Sequence[int]) -> Sequence[int]:
-        return [i for i in servers if not ports.is_listening(self.config, "ps", i)]
+    def _silent(self, tasks: Sequence[ports.Task]) -> list[ports.Task]:
+        return [task for task in tasks if not ports.is_listening(self.config, *task)]
 
     def wait_until_ready(self) -> None:
         """Return once the chief has initialised the variables.
@@ -236,7 +235,7 @@ class GroupStop:
         # This thread does not call TensorFlow: a call to a lost server may never
         # return.
         config = self.config
-        needed = {config.chief, *(("ps", i) for i in range(len(config.cluster["ps"])))}
+        needed = {config.chief, *tasks_of(config, "ps")}
         followed = {*trainers(config), *needed} if config.is_chief else needed
         own_task = (config.task_type, config.task_index)
         liveness = ports.Liveness(config, sorted(followed - {own_task}))

@@ -20,6 +20,7 @@ from hookbridge.jobs.loops.tasks import ports
 
 v1 = tf.compat.v1
 
+PROTOCOL = "grpc"
 # How long a server may take to list its devices.
 ANSWER_SECS = 5.0
 
@@ -57,11 +58,11 @@ def answers(config: ClusterConfig, job: str, index: int) -> bool:
       job: the job of the task, such as "ps".
       index: its number in the job.
     """
-    device = f"/job:{job}/task:{index}"
     probe = v1.ConfigProto(
-        device_filters=[device], operation_timeout_in_ms=int(ANSWER_SECS * 1000)
+        device_filters=[device_of(job, index)],
+        operation_timeout_in_ms=int(ANSWER_SECS * 1000),
     )
-    target = f"grpc://{config.cluster[job][index]}"
+    target = target_of(config, job, index)
     try:
         with tf.Graph().as_default(), v1.Session(target, config=probe) as session:
             return bool(session.list_devices())
@@ -69,16 +70,25 @@ def answers(config: ClusterConfig, job: str, index: int) -> bool:
         return False
 
 
+def device_of(job: str, index: int) -> str:
+    """Return the name of a task as a device."""
+    return f"/job:{job}/task:{index}"
+
+
+def target_of(config: ClusterConfig, job: str, index: int) -> str:
+    """Return the session target of a task's server."""
+    return f"{PROTOCOL}://{config.cluster[job][index]}"
+
+
 def own_device(config: ClusterConfig) -> str:
     """Return the name of this task as a device."""
-    return f"/job:{config.task_type}/task:{config.task_index}"
+    return device_of(config.task_type, config.task_index)
 
 
 def own_target(config: ClusterConfig) -> str:
-    """Return the session target of this process's server."""
-    if not config.cluster:
-        return ""
-    return "grpc://" + config.cluster[config.task_type][config.task_index]
+    """Return the session target of this process's server; "" without a cluster."""
+    task = config.task_type, config.task_index
+    return target_of(config, *task) if config.cluster else ""
 
 
 # How long closing may take. An iterator of `tf.data` in the session can delay it for a

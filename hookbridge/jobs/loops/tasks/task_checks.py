@@ -11,13 +11,23 @@ from hookbridge.ground.cluster_checks import CHIEF_TYPES, TASK_TYPES, check_addr
 from hookbridge.ground.tf_config import ClusterConfig
 
 
-def trainers(config: ClusterConfig) -> list[tuple[str, int]]:
-    """`(job, index)` of the tasks that compute gradients, the chief first."""
+def tasks_of(config: ClusterConfig, *jobs: str) -> list[tuple[str, int]]:
+    """Return `(job, index)` of all tasks of some jobs.
+
+    Args:
+      config: the cluster.
+      jobs: their names; one that the cluster does not have has no tasks.
+    """
     return [
         (job, index)
-        for job in (*CHIEF_TYPES, "worker")
+        for job in jobs
         for index in range(len(config.cluster.get(job, ())))
     ]
+
+
+def trainers(config: ClusterConfig) -> list[tuple[str, int]]:
+    """`(job, index)` of the tasks that compute gradients, the chief first."""
+    return tasks_of(config, *CHIEF_TYPES, "worker")
 
 
 def check_jobs(config: ClusterConfig) -> None:

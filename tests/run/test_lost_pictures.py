@@ -1,0 +1,72 @@
+"""Functions of pictures that SciPy, Pillow and Matplotlib lost act as they did."""
+
+from __future__ import annotations
+
+import types
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from launching import as_own_file
+
+from hookbridge.old_programs.run.given_back import (
+    removed_pictures,
+)
+
+
+def test_pictures_are_read_written_and_scaled(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    picture = np.arange(48, dtype=np.uint8).reshape(4, 4, 3) * 5
+    file = tmp_path / "picture.png"
+    removed_pictures.imsave(str(file), picture)
+    assert (removed_pictures.imread(str(file)) == picture).all()
+    assert removed_pictures.imread(str(file), flatten=True).shape == (4, 4)
+    assert removed_pictures.imresize(picture, (2, 8)).shape == (2, 8, 3)
+    assert removed_pictures.imresize(picture, 50).shape == (2, 2, 3)
+    assert removed_pictures.imresize(picture, 2.0).shape == (8, 8, 3)
+    removed_pictures.imsave(str(file), np.linspace(-1.0, 1.0, 4).reshape(2, 2))
+    assert removed_pictures.imread(str(file)).tolist() == [[0, 85], [170, 255]]
+
+
+def test_arrays_become_pictures_of_the_bytes_that_scipy_made() -> None:
+    """The numbers are those of SciPy 1.1."""
+    pytest.importorskip("PIL")
+    values = np.array([[-1.0, 0.0], [1.0, 3.0]])
+    picture = removed_pictures.toimage(values, cmin=-1.0, cmax=1.0)
+    assert (picture.mode, np.asarray(picture).tolist()) == ("L", [[0, 128], [255, 255]])
+    channels_first = np.zeros((3, 2, 5), np.uint8)
+    assert removed_pictures.toimage(channels_first).size == (5, 2)
+    assert removed_pictures.toimage(channels_first, mode="L").mode == "L"
+    scaled = removed_pictures.bytescale(values, high=10, low=2)
+    assert scaled.tolist() == [[2, 4], [6, 10]]
+
+
+def test_texts_have_the_sizes_of_pillow_9() -> None:
+    """The numbers are those of Pillow 9.5."""
+    pytest.importorskip("PIL")
+    from PIL import Image, ImageDraw, ImageFont
+
+    load = getattr(ImageFont, "load_default_imagefont", ImageFont.load_default)
+    names = as_own_file(
+        "from PIL import Image\n"
+        "sizes = font.getsize('Hello'), draw.textsize('one\\nmore', font)\n"
+        "filter = Image.ANTIALIAS\n",
+        font=load(),
+        draw=ImageDraw.Draw(Image.new("RGB", (200, 80))),
+    )
+    assert names["sizes"] == ((30, 11), (24, 26)) and names["filter"] == 1
+
+
+def test_the_pixels_and_the_title_of_a_canvas_come_back() -> None:
+    class Canvas:
+        def buffer_rgba(self) -> np.ndarray[Any, Any]:
+            return np.arange(8, dtype=np.uint8).reshape(1, 2, 4)
+
+    assert removed_pictures.tostring_rgb(Canvas()) == bytes([0, 1, 2, 4, 5, 6])
+    said: list[str] = []
+    window = types.SimpleNamespace(set_window_title=said.append)
+    for manager in (None, window):
+        canvas = types.SimpleNamespace(manager=manager)
+        removed_pictures.set_window_title(canvas, "a")
+    assert said == ["a"]
