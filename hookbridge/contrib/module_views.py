@@ -51,7 +51,7 @@ class View(LazyModule):
 
 def modules_of(view: View) -> Sequence[Any]:
     """Return the modules that a view has the names of."""
-    modules: Sequence[Any] = view._view_modules
+    modules: Sequence[Any] = made(view)["_view_modules"]
     return modules
 
 
