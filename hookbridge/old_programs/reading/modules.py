@@ -36,6 +36,8 @@ from hookbridge.tf1_names.target import NEWEST, Target
 
 MAX_BYTES = 5_000_000
 SUFFIXES = (".py", ".ipynb")
+# What can be imported where it was, whatever the file means by it.
+_THERE = frozenset({"PRIVATE", "KERAS2_NAME"})
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 # Folders that hold no code of the user's own.
 SKIPPED = frozenset({".git", ".hg", ".venv", "venv", "__pycache__", "node_modules"})
@@ -130,7 +132,8 @@ class Module:
                     return True
         target = Target(NEWEST)
         return any(
-            (outcome := resolve(name, target)) is not None and outcome.code != "PRIVATE"
+            (outcome := resolve(name, target)) is not None
+            and outcome.code not in _THERE
             for _, name in uses(nodes, self.names)
         )
 

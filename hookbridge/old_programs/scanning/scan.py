@@ -38,6 +38,7 @@ _KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
 _V1_IMPORT = "`import tensorflow.compat.v1 as tf`"
 # Parts of TensorFlow that mean the same in each file.
 _PARTS = ("tensorflow.compat", *HIDDEN_PACKAGES)
+_PUBLIC_WAY = "the public names of what is read by it"
 _PIN_WAY = "a comment"
 UNUSED_WAY = "the program without this import"
 _CALLBACK_WAY = "an argument of the callback's constructor"
@@ -139,9 +140,13 @@ def _names(module: Module, in_program: InProgram, target: Target) -> Iterator[Fi
         outcome = in_program.outcome(name, target)
         if outcome is None or _follows_its_import(node, outcome):
             continue
-        if private_keras.is_import_that_stays(node, name, module, target):
+        known = module, in_program, target
+        of_name = list(private_keras.imports_of(node, name))
+        if any(private_keras.stays(part, *known) for part in of_name):
             continue  # findings at the names that it is read for say so
         code, way = outcome.code, outcome.way_out
+        if any(private_keras.goes(part, *known) for part in of_name):
+            code, way = "KERAS_PRIVATE", _PUBLIC_WAY
         if name in in_program.unused and _is_manual(outcome):
             code, way = "UNUSED_IMPORT", UNUSED_WAY
         if isinstance(node, ast.Attribute) and _may_be_of_others(module, node, name):

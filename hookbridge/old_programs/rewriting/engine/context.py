@@ -21,6 +21,7 @@ from hookbridge.old_programs.rewriting.engine.import_text import ImportText, sta
 from hookbridge.old_programs.rewriting.engine.needed_imports import NeededImports
 from hookbridge.old_programs.rewriting.engine.results import Edit
 from hookbridge.old_programs.rewriting.engine.text_changes import TextChanges
+from hookbridge.old_programs.scanning import private_keras
 from hookbridge.old_programs.scanning.findings import Finding
 from hookbridge.old_programs.scanning.guests import Guests
 from hookbridge.tf1_names.outcome import Resolution
@@ -117,8 +118,7 @@ class Context:
         A linter may be told that the import is as it has to be, and other files may
         have the name from this one.
         """
-        is_shared = one.bound in self.in_program.shared or one.bound in self.module.said
-        return not (is_shared or self.has_mark(one.node))
+        return private_keras.may_go(one, self.module, self.in_program)
 
     def has_mark(self, node: ast.stmt) -> bool:
         """Return whether a comment tells a linter to accept a statement."""
