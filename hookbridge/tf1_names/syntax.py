@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import UnionType
+from typing import TypeAlias
+
+# What `isinstance` takes.
+Kinds: TypeAlias = type[ast.AST] | UnionType
 
 
 def is_below(name: str, place: str) -> bool:
@@ -31,6 +36,21 @@ def parts_of(node: ast.AST) -> tuple[ast.AST, list[str]]:
 def root_of(node: ast.AST) -> ast.AST:
     """Return the first part of a dotted name."""
     return parts_of(node)[0]
+
+
+def enclosing(
+    node: ast.AST, kinds: Kinds, parents: Mapping[ast.AST, ast.AST]
+) -> ast.AST:
+    """Return a node, or the innermost one around it, that is of some kinds.
+
+    Args:
+      node: the node at which to begin.
+      kinds: the kinds, of which one is around every node.
+      parents: `{node: the node that holds it}`.
+    """
+    while not isinstance(node, kinds):
+        node = parents[node]
+    return node
 
 
 def called_method(call: ast.Call) -> str:

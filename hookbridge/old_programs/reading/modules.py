@@ -84,14 +84,19 @@ class Module:
         return tuple(comments_in(self.text))
 
     @functools.cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """Each node of the tree, and the node that holds it."""
+        return {c: node for node in self.nodes for c in ast.iter_child_nodes(node)}
+
+    @functools.cached_property
     def arrays(self) -> Arrays:
         """What is known of the values in it."""
-        return Arrays(self.tree, self.names.canonical)
+        return Arrays(self.parents, self.names.canonical)
 
     @functools.cached_property
     def rows(self) -> UnequalRows:
         """What is known of the lists in it."""
-        return UnequalRows(self.tree)
+        return UnequalRows(self.nodes, self.parents)
 
     @functools.cached_property
     def dotted(self) -> str:

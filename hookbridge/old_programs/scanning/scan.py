@@ -41,6 +41,7 @@ _PARTS = ("tensorflow.compat", *HIDDEN_PACKAGES)
 _PUBLIC_WAY = "the public names of what is read by it"
 _PIN_WAY = "a comment"
 UNUSED_WAY = "the program without this import"
+_ESTIMATOR_WAY = "`hb.estimator.install()` before it is imported"
 _CALLBACK_WAY = "an argument of the callback's constructor"
 _SESSION_WAY = "`K.set_session(session)` in each thread that uses a model"
 _V1_WAY = "`tf.compat.v1.disable_v2_behavior()` first thing in the program"
@@ -225,6 +226,9 @@ def _switches(
     is_first = is_first or (in_program.is_main and not in_program.is_run)
     if is_first and meaning.keras_choice is None and not target.has_estimator:
         yield from _switch(module, "KERAS2", meaning.keras2, _KERAS2_WAY)
+    if is_first and meaning.estimator_install is None and not target.has_estimator:
+        package = meaning.estimator_library
+        yield from _switch(module, "LIBRARY_ESTIMATOR", package, _ESTIMATOR_WAY)
 
 
 def _switch(

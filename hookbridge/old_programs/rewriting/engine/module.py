@@ -79,6 +79,7 @@ def _rewritten(in_program: InProgram, module: Module) -> InProgram:
         keras2=meaning.keras2 or keras2,
         switch=now.switch or meaning.switch,
         keras_choice=meaning.keras_choice or now.keras_choice,
+        estimator_install=meaning.estimator_install or now.estimator_install,
     )
     return replace(in_program, of_main=changed)
 
