@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import UnionType
+from typing import TypeAlias
+
+# What `isinstance` takes.
+Kinds: TypeAlias = type[ast.AST] | UnionType
 
 
 def is_below(name: str, place: str) -> bool:
@@ -31,6 +36,34 @@ def parts_of(node: ast.AST) -> tuple[ast.AST, list[str]]:
 def root_of(node: ast.AST) -> ast.AST:
     """Return the first part of a dotted name."""
     return parts_of(node)[0]
+
+
+def enclosing(
+    node: ast.AST, kinds: Kinds, parents: Mapping[ast.AST, ast.AST]
+) -> ast.AST:
+    """Return a node, or the innermost one around it, that is of some kinds.
+
+    Args:
+      node: the node at which to begin.
+      kinds: the kinds, of which one is around every node.
+      parents: `{node: the node that holds it}`.
+    """
+    while not isinstance(node, kinds):
+        node = parents[node]
+    return node
+
+
+def nodes_inside(node: ast.AST, is_end: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
+    """Yield the nodes inside of a node, each before what is inside of it.
+
+    Args:
+      node: the node, which is not among them.
+      is_end: whether nothing inside of a node counts.
+    """
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not is_end(child):
+            yield from nodes_inside(child, is_end)
 
 
 def called_method(call: ast.Call) -> str:

@@ -67,6 +67,7 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "_cluster_coordinator": "the coordinator that runs the steps of `fit`",
         "_flatten_layers": "the layers at every depth",
         "_is_graph_network": "whether `clone_model` can clone it",
+        "_self_tracked_trackables": "what programs of TensorFlow 1 read as `_layers`",
         "_maybe_load_initial_counters_from_ckpt": "the step of a restored backup",
         "_steps_per_execution": "how many steps a call of the train function makes",
         "_train_counter": "how many steps a call has made",

@@ -291,8 +291,7 @@ IDIOMS: dict[str, Idiom] = {
     "contrib of a program that a person has begun to upgrade": Idiom(
         "import tensorflow.compat.v1 as tf1\nfrom tensorflow.compat import v1\n"
         "assert tf1.contrib.rnn is tf.contrib.rnn\n"
-        "assert v1 is tf1 is tf.compat.v1 and tf1.keras is tf.compat.v1.keras\n"
-        "assert not hasattr(tf1, 'contrib') and hasattr(tf, 'contrib')\n"
+        "assert v1.Session is tf1.Session is tf.compat.v1.Session\n"
     ),
     "names that files of contrib handed on": Idiom(
         "from tensorflow.contrib.tpu.python.tpu import tpu_function\n"
@@ -302,6 +301,15 @@ IDIOMS: dict[str, Idiom] = {
         "assert isinstance(tpu_function.get_tpu_context(), TpuContext)\n"
         "all_reduce.build_ring_all_reduce, quantized.add_n([1.0, 2.0])\n"
         "tf.contrib.factorization.KMeans([tf.ones([4, 2])], 2).training_graph()\n"
+    ),
+    "names that another file gives to TensorFlow": Idiom(
+        "import gives\nimport takes\nassert tf.mul(2, 3) == 6 == takes.product()\n",
+        {
+            "gives.py": "import tensorflow as tf\n"
+            "tf.mul = lambda a, b: a * b\nsetattr(tf, 'pack', list)\n",
+            "takes.py": "import tensorflow as tf\n"
+            "def product():\n    return tf.mul(*tf.pack((2, 3)))\n",
+        },
     ),
     "names of contrib that are listed": Idiom(
         "assert 'Normal' in dir(tf.contrib.distributions)\n"
@@ -313,7 +321,7 @@ IDIOMS: dict[str, Idiom] = {
         "shown = {n for n, v in vars(rnn).items() if inspect.isclass(v)}\n"
         "assert shown == {*cells} and cells['GRUCell'] in rnn.__dict__.values()\n"
         "assert set(vars(rnn)) == {name for name, _ in inspect.getmembers(rnn)}\n"
-        "assert tf.__dict__['float32'] is tf.float32 and 'contrib' in vars(tf)\n"
+        "assert tf.__dict__['float32'] is tf.float32\n"
     ),
     "old calls in a file without TensorFlow": Idiom(
         "import reads\nassert reads.flat('[[1], [2]]').shape == (2,)\n",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -73,6 +74,24 @@ def test_every_name_of_1_15_lives_or_is_told_to_be_gone(
                     assert (full in dead) is is_gone or (IS_215 and is_gone), full
                     if full in dead and kind == "contrib" and found is not None:
                         assert "Instead: " + found.hint in dead[full], full
+
+
+@ON_NEWEST
+@pytest.mark.slow
+def test_contrib_is_below_compat_v1_in_a_file_of_tensorflow_1(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
+    """A rewritten file has TensorFlow's own modules: copies, and without `contrib`."""
+    (tmp_path / "old.py").write_text(
+        "import tensorflow as tf\ntf.placeholder(tf.float32)\n"
+        "import tensorflow.compat.v1 as tf1\nfrom tensorflow.compat import v1\n"
+        "assert tf1.contrib.rnn is tf.contrib.rnn\n"
+        "assert v1 is tf1 is tf.compat.v1 and tf1.keras is tf.compat.v1.keras\n"
+        "assert not hasattr(tf1, 'contrib') and hasattr(tf, 'contrib')\n"
+        "assert 'contrib' in vars(tf)\n"
+    )
+    done = launch_fork(launcher, "old.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-1500:]
 
 
 def test_a_source_of_the_table_is_read_as_it_is_written() -> None:

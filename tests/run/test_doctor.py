@@ -222,6 +222,22 @@ def test_doctor_and_scan_count_places_alike_and_share_their_formats(
             1,
             "1 place needs manual work. (",
         ),
+        (
+            "import numpy as np\nimport tensorflow as tf\ntf.placeholder\n"
+            "from tensorflow.python.framework import graph_util\n"
+            "tf.train.Server(graph_util)\nnp.array([s.split() for s in open('x')])\n"
+            "image.tostring()\n",
+            0,
+            "Nothing needs manual work: `hookbridge run` runs it as it is. `hookbridge "
+            "migrate rewrite` changes 2 places and comments 2 more places, where only "
+            "`run` knows what to do. (",
+        ),
+        (
+            "from tensorflow.python.framework import graph_util\nprint(graph_util)\n",
+            0,
+            "Nothing needs manual work: `hookbridge run` runs it as it is. `hookbridge "
+            "migrate rewrite` changes nothing. (",
+        ),
         ("import tensorflow as tf\ntf.constant(1)\n", 0, "Nothing is missing."),
         ("print 'hello'\n", 1, "1 place needs manual work. ("),
     ],

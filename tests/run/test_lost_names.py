@@ -273,6 +273,14 @@ def test_methods_that_keras_lost_come_back(
         "print(tf.keras.backend.get_value(two.layers[0].seen))\n"
         "strategy = tf.distribute.get_strategy()\n"
         "print(strategy.experimental_run_v2(lambda a: a + 1, args=(3,)))\n"
+        "class Network(tf.keras.Model):\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self._layers.append(tf.keras.layers.Dense(1))\n"
+        "print(len(Network().layers))\n"
+        "print([type(layer).__name__ for layer in two._layers])\n"
+        "del two._layers[-1]\n"
+        "print(len(two.layers))\n"
     )
     done = launch_fork(launcher, str(program), cwd=tmp_path)
     assert done.stdout.splitlines() == [
@@ -280,7 +288,35 @@ def test_methods_that_keras_lost_come_back(
         "[[3.0, 3.0], [3.0, 3.0]] [[-3.0], [-3.0]]",
         "2.0",
         "4",
+        "1",
+        "['InputLayer', 'Counting', 'Dense']",
+        "1",
     ], done.stderr
+
+
+def test_a_name_that_a_library_lost_comes_back_by_an_alias_of_its_module(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
+    """TensorFlow Probability's modules have other names than programs know."""
+    package = tmp_path / "site-packages" / "tensorflow_probability"
+    (package / "python").mkdir(parents=True)
+    (package / "__init__.py").write_text(
+        "from tensorflow_probability.python import distributions, util\n"
+    )
+    (package / "python" / "__init__.py").touch()
+    (package / "python" / "distributions.py").touch()
+    (package / "python" / "util.py").write_text("SeedStream = 'moved'\n")
+    program = tmp_path / "main.py"
+    program.write_text(
+        "import numpy as np\nimport tensorflow as tf\n"
+        "import tensorflow_probability as tfp\n"
+        "tfd = tfp.distributions\nlib = np.lib\ntf.placeholder(tf.float32)\n"
+        "def names():\n    return tfd.SeedStream, tfp.distributions.SeedStream\n"
+        "print(*names(), lib.pad([1], 1))\n"
+    )
+    path = str(package.parent)
+    done = launch_fork(launcher, str(program), cwd=tmp_path, PYTHONPATH=path)
+    assert done.stdout == "moved moved [0 1 0]\n", done.stderr
 
 
 def test_modules_that_python_lost_are_told_left_out_or_renamed(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from hookbridge.tf1_names.syntax import last_name
+from hookbridge.tf1_names.syntax import enclosing, last_name
 
 # What functions of these return is an array or a picture.
 _LIBRARIES = frozenset({"PIL", "array", "cv2", "imageio", "numpy", "scipy", "skimage"})
@@ -26,19 +26,17 @@ class Arrays:
     """What is known of the values in a module.
 
     Args:
-      tree: the module.
+      parents: each node of the module, and the node that holds it.
       canonical: the dotted name that an expression means; None for other expressions.
     """
 
     def __init__(
-        self, tree: ast.Module, canonical: Callable[[ast.AST], str | None]
+        self,
+        parents: Mapping[ast.AST, ast.AST],
+        canonical: Callable[[ast.AST], str | None],
     ) -> None:
         self._canonical = canonical
-        self._parents: dict[ast.AST, ast.AST] = {
-            child: node
-            for node in ast.walk(tree)
-            for child in ast.iter_child_nodes(node)
-        }
+        self._parents = parents
         self._asked: set[str] = set()
 
     def has_array(self, method: ast.Attribute) -> bool:
@@ -64,7 +62,7 @@ class Arrays:
 
     def _is_name_of_array(self, node: ast.Name) -> bool:
         """Return whether a name is used as an array, or only has arrays as values."""
-        scope = self._scope(node)
+        scope = enclosing(node, _Scope, self._parents)
         inside = list(ast.walk(scope))
         if any(_is_field(part, node.id) for part in inside):
             return True
@@ -99,7 +97,7 @@ class Arrays:
         target = parent.targets[0]
         return isinstance(target, ast.Name) and any(
             self._is_taken(part)
-            for part in ast.walk(self._scope(method))
+            for part in ast.walk(enclosing(method, _Scope, self._parents))
             if isinstance(part, ast.Name)
             and part.id == target.id
             and isinstance(part.ctx, ast.Load)
@@ -113,12 +111,6 @@ class Arrays:
         if not isinstance(node, ast.Call):
             return False
         return _BYTES in last_name(node.func).lower()
-
-    def _scope(self, node: ast.AST) -> ast.AST:
-        """Return the function around a node, or the module."""
-        while not isinstance(node, _Scope):
-            node = self._parents[node]
-        return node
 
 
 def _value(parent: ast.AST) -> ast.expr | None:

@@ -57,6 +57,7 @@ _PARTS: dict[str, tuple[str, ...]] = {
         "tensorflow.python.estimator",
         "hookbridge.estimator",
     ),
+    "estimator_install": ("hookbridge.estimator.install",),
     "keras": ("tf.keras", "tf.compat.v1.keras", "keras", "tf_keras"),
     "keras_package": ("keras.",),
     "keras2": (
@@ -75,6 +76,8 @@ _AT_MODULE_LEVEL = _names("needs v1 at module level")
 _WITH_THREADS = _names("trains in threads", [""])
 # What starts threads of the program itself.
 _THREADS = frozenset(table("names")["starts threads"])
+# Modules of packages that read `tf.estimator` when they are imported.
+_WITH_ESTIMATOR = frozenset(table("names")["packages that need tf.estimator"])
 
 
 class Use(NamedTuple):
@@ -108,6 +111,8 @@ class Evidence:
     needs_v1: Use | None = None  # what needs the v1 behaviour of TensorFlow
     switch: Use | None = None  # the program's own call that switches v2 behaviour off
     estimator: Use | None = None  # a name of Estimator
+    estimator_library: Use | None = None  # a package whose import needs `tf.estimator`
+    estimator_install: Use | None = None  # the call that puts `tf.estimator` back
     keras: Use | None = None  # any name of Keras
     keras2: Use | None = None  # what Keras 3 does not have
     keras2_method: Use | None = None  # a method that models of Keras 3 do not have
@@ -141,12 +146,12 @@ def examine(
 
 
 def _assigned(names: Names) -> frozenset[str]:
-    """Return the canonical names that a file assigns to.
+    """Return the canonical names that a file, or another of its program, assigns to.
 
     A rewrite of the file may make `tf.compat.v1.X` of `tf.X`. The other way round, a
     program that assigns to `tf.compat.v1.X` has no `tf.X` yet.
     """
-    assigned = {*map(canonical, names.assigned)}
+    assigned = {*map(canonical, names.assigned | names.assigned_by_others)}
     return frozenset({*assigned, *map(as_v1, assigned)})
 
 
@@ -207,6 +212,8 @@ def _examine_import(full: str, line: int, target: Target) -> Iterator[Sign]:
     """Yield what the import of a name shows."""
     if full in _THREADS:
         yield "threads", full, line
+    if any(is_below(full, module) for module in _WITH_ESTIMATOR):
+        yield "estimator_library", full, line
     if full.partition(".")[0] in TENSORFLOW:
         yield "tensorflow", full, line
         yield from _examine_name(canonical(full), line, target)

@@ -36,6 +36,8 @@ from hookbridge.tf1_names.target import NEWEST, Target
 
 MAX_BYTES = 5_000_000
 SUFFIXES = (".py", ".ipynb")
+# What can be imported where it was, whatever the file means by it.
+_THERE = frozenset({"PRIVATE", "KERAS2_NAME"})
 _LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 # Folders that hold no code of the user's own.
 SKIPPED = frozenset({".git", ".hg", ".venv", "venv", "__pycache__", "node_modules"})
@@ -82,14 +84,19 @@ class Module:
         return tuple(comments_in(self.text))
 
     @functools.cached_property
+    def parents(self) -> dict[ast.AST, ast.AST]:
+        """Each node of the tree, and the node that holds it."""
+        return {c: node for node in self.nodes for c in ast.iter_child_nodes(node)}
+
+    @functools.cached_property
     def arrays(self) -> Arrays:
         """What is known of the values in it."""
-        return Arrays(self.tree, self.names.canonical)
+        return Arrays(self.parents, self.names.canonical)
 
     @functools.cached_property
     def rows(self) -> UnequalRows:
         """What is known of the lists in it."""
-        return UnequalRows(self.tree)
+        return UnequalRows(self.nodes, self.parents)
 
     @functools.cached_property
     def dotted(self) -> str:
@@ -130,7 +137,8 @@ class Module:
                     return True
         target = Target(NEWEST)
         return any(
-            (outcome := resolve(name, target)) is not None and outcome.code != "PRIVATE"
+            (outcome := resolve(name, target)) is not None
+            and outcome.code not in _THERE
             for _, name in uses(nodes, self.names)
         )
 

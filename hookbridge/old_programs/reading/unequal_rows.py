@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from hookbridge.tf1_names.syntax import called_function, last_name
+from hookbridge.tf1_names.syntax import called_function, enclosing, last_name
 
 # These give as many values as there happen to be.
 _VARYING = frozenset({"filter", "list", "map", "rsplit", "sorted", "split", "tuple"})
 _Functions = ast.FunctionDef | ast.AsyncFunctionDef
+_Scopes = _Functions | ast.Module
 # A function, and the number of one of its parameters.
 Parameter = tuple[str, int]
 
@@ -31,37 +32,39 @@ class UnequalRows:
     """What is known of the lists in a module.
 
     Args:
-      tree: the module.
+      nodes: all nodes of the module.
+      parents: each of them, and the node that holds it.
     """
 
-    def __init__(self, tree: ast.Module) -> None:
-        self._scope_of: dict[ast.Name, ast.AST] = {}
+    def __init__(
+        self, nodes: Iterable[ast.AST], parents: Mapping[ast.AST, ast.AST]
+    ) -> None:
+        self._parents = parents
         self._calls: list[ast.Call] = []
         self._variables: dict[tuple[ast.AST, str], _Variable] = {}
         self._asked: set[tuple[ast.AST, str]] = set()
-        waiting: list[tuple[ast.AST, ast.AST]] = [(tree, tree)]
-        while waiting:
-            node, scope = waiting.pop()
-            self._note(node, scope)
-            inner = node if isinstance(node, _Functions) else scope
-            waiting += [(child, inner) for child in ast.iter_child_nodes(node)]
+        for node in nodes:
+            self._note(node)
 
-    def _note(self, node: ast.AST, scope: ast.AST) -> None:
-        """Note what a node of a scope says of its variables."""
-        if isinstance(node, ast.Name):
-            self._scope_of[node] = scope
-        elif isinstance(node, ast.Assign):
+    def _note(self, node: ast.AST) -> None:
+        """Note what a node says of the variables of its scope."""
+        if isinstance(node, ast.Assign):
             for target in node.targets:
                 if isinstance(target, ast.Name):
-                    self._variable(scope, target.id).values.append(node.value)
+                    self._variable(node, target.id).values.append(node.value)
         elif isinstance(node, ast.Call):
             self._calls.append(node)
             name, method = _receiver(node)
             if method == "append" and len(node.args) == 1:
-                self._variable(scope, name).appended.append(node.args[0])
+                self._variable(node, name).appended.append(node.args[0])
 
-    def _variable(self, scope: ast.AST, name: str) -> _Variable:
-        return self._variables.setdefault((scope, name), _Variable([], []))
+    def _scope(self, node: ast.AST) -> ast.AST:
+        """Return the function around a node, or the module."""
+        return enclosing(node, _Scopes, self._parents)
+
+    def _variable(self, node: ast.AST, name: str) -> _Variable:
+        key = self._scope(node), name
+        return self._variables.setdefault(key, _Variable([], []))
 
     def may_differ(
         self, node: ast.expr, parameters: Collection[Parameter] = ()
@@ -96,7 +99,7 @@ class UnequalRows:
         self, node: ast.Name, parameters: Collection[Parameter]
     ) -> bool:
         """Return whether a variable may have rows of unequal length."""
-        scope = self._scope_of[node]
+        scope = self._scope(node)
         if isinstance(scope, _Functions):
             names = [argument.arg for argument in scope.args.args]
             if node.id in names and (scope.name, names.index(node.id)) in parameters:
@@ -119,7 +122,7 @@ class UnequalRows:
             return last_name(row.func) in _VARYING
         if not isinstance(row, ast.Name):
             return False
-        variable = self._variables.get((self._scope_of[row], row.id))
+        variable = self._variables.get((self._scope(row), row.id))
         if variable is None or not variable.appended:
             return False
         return any(isinstance(v, ast.List) and not v.elts for v in variable.values)

@@ -37,6 +37,9 @@ from hookbridge.old_programs.scanning.scan import UNUSED_WAY, findings_of
 from hookbridge.tf1_names.removed_in_libraries import removed_part
 from hookbridge.tf1_names.target import Target
 
+# A rewrite does not look into other libraries.
+_KEPT = {"rewrite": ""}
+
 
 @dataclass(frozen=True)
 class Diagnosis:
@@ -167,7 +170,7 @@ def _not_in_libraries(programs: Programs) -> Iterator[Finding]:
     for module in programs.modules:
         for import_ in unused_absent_imports(module, programs):
             node, name = import_.node, import_.full
-            yield finding_at(module, node, "UNUSED_IMPORT", name, UNUSED_WAY)
+            yield finding_at(module, node, "UNUSED_IMPORT", name, UNUSED_WAY, _KEPT)
         for import_ in removed_imports(module, programs):
             if removed_part(import_.full):
                 continue  # the scan has it
@@ -176,7 +179,7 @@ def _not_in_libraries(programs: Programs) -> Iterator[Finding]:
             way = f"its current name in {root}, or an older release of {root}"
             if programs.is_unused(module, import_.bound):
                 code, way = "UNUSED_IMPORT", UNUSED_WAY
-            yield finding_at(module, import_.node, code, import_.full, way)
+            yield finding_at(module, import_.node, code, import_.full, way, _KEPT)
 
 
 def _packages(node: ast.AST) -> set[str]:

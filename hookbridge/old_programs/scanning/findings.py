@@ -21,6 +21,13 @@ class Code(NamedTuple):
 
 CODES = {name: Code(*row) for name, row in table("codes").items()}
 
+# What a rewrite does at the place of a finding, where it does something.
+CHANGES, COMMENTS = "changes", "comments"
+# What it leaves as it is without a word: nobody can tell from a list whether a private
+# name is still there, and installed packages are not the program's.
+_KEPT = frozenset({"PRIVATE", "OLD_LIBRARY", "LIBRARY_LOSS"})
+# Where nobody knows whether the object is of the library.
+_UNSURE = frozenset({"LOST_METHOD"})
 # Worst first: from the most work for a person to none.
 VERDICTS = ("manual", "assisted", "bridge", "auto", "fine")
 
@@ -65,6 +72,16 @@ class Finding:
     def run(self) -> str:
         """What `hookbridge run` does about it; empty if nothing."""
         return CODES[self.code].run
+
+    @property
+    def rewrite(self) -> str:
+        """What a rewrite does here: `CHANGES`, `COMMENTS` or nothing."""
+        if "rewrite" in self.details:
+            return str(self.details["rewrite"])
+        if self.verdict in ("fine", "bridge") or self.code in _KEPT:
+            return ""
+        is_commented = self.verdict == "manual" or self.code in _UNSURE
+        return COMMENTS if is_commented else CHANGES
 
     @property
     def migrate(self) -> str:

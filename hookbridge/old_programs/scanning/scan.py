@@ -38,8 +38,10 @@ _KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
 _V1_IMPORT = "`import tensorflow.compat.v1 as tf`"
 # Parts of TensorFlow that mean the same in each file.
 _PARTS = ("tensorflow.compat", *HIDDEN_PACKAGES)
+_PUBLIC_WAY = "the public names of what is read by it"
 _PIN_WAY = "a comment"
 UNUSED_WAY = "the program without this import"
+_ESTIMATOR_WAY = "`hb.estimator.install()` before it is imported"
 _CALLBACK_WAY = "an argument of the callback's constructor"
 _SESSION_WAY = "`K.set_session(session)` in each thread that uses a model"
 _V1_WAY = "`tf.compat.v1.disable_v2_behavior()` first thing in the program"
@@ -139,9 +141,13 @@ def _names(module: Module, in_program: InProgram, target: Target) -> Iterator[Fi
         outcome = in_program.outcome(name, target)
         if outcome is None or _follows_its_import(node, outcome):
             continue
-        if private_keras.is_import_that_stays(node, name, module, target):
+        known = module, in_program, target
+        of_name = list(private_keras.imports_of(node, name))
+        if any(private_keras.stays(part, *known) for part in of_name):
             continue  # findings at the names that it is read for say so
         code, way = outcome.code, outcome.way_out
+        if any(private_keras.goes(part, *known) for part in of_name):
+            code, way = "KERAS_PRIVATE", _PUBLIC_WAY
         if name in in_program.unused and _is_manual(outcome):
             code, way = "UNUSED_IMPORT", UNUSED_WAY
         if isinstance(node, ast.Attribute) and _may_be_of_others(module, node, name):
@@ -220,6 +226,9 @@ def _switches(
     is_first = is_first or (in_program.is_main and not in_program.is_run)
     if is_first and meaning.keras_choice is None and not target.has_estimator:
         yield from _switch(module, "KERAS2", meaning.keras2, _KERAS2_WAY)
+    if is_first and meaning.estimator_install is None and not target.has_estimator:
+        package = meaning.estimator_library
+        yield from _switch(module, "LIBRARY_ESTIMATOR", package, _ESTIMATOR_WAY)
 
 
 def _switch(

@@ -11,7 +11,12 @@ from dataclasses import asdict
 from hookbridge.ground import compat, extras
 from hookbridge.ground.counted import counted
 from hookbridge.old_programs.scanning.diagnosis import Diagnosis
-from hookbridge.old_programs.scanning.findings import Finding, num_places
+from hookbridge.old_programs.scanning.findings import (
+    CHANGES,
+    COMMENTS,
+    Finding,
+    num_places,
+)
 from hookbridge.tf1_names.target import said
 
 COLUMNS = 100
@@ -106,12 +111,12 @@ def _verdict(diagnosis: Diagnosis) -> str:
     findings = diagnosis.report.findings
     if not findings:
         return f"{nothing} is missing."
+    written = num_places(f for f in findings if f.rewrite == CHANGES)
+    changes = f"changes {counted(written, 'place')}" if written else "changes nothing"
     # What `run` does and no rule can write, such as `scipy.misc.imread`.
-    by_run = [finding for finding in findings if finding.verdict == "manual"]
-    written = num_places(f for f in findings if f.verdict != "manual")
-    changes = f"changes {counted(written, 'place')}"
+    by_run = num_places(f for f in findings if f.rewrite == COMMENTS)
     if by_run:
-        number = counted(num_places(by_run), "more place")
+        number = counted(by_run, "more place" if written else "place")
         changes += f" and comments {number}, where only `run` knows what to do"
     where = f", given in {diagnosis.folder}," if diagnosis.folder else ""
     return (

@@ -21,10 +21,11 @@ from hookbridge.old_programs.rewriting.engine.import_text import ImportText, sta
 from hookbridge.old_programs.rewriting.engine.needed_imports import NeededImports
 from hookbridge.old_programs.rewriting.engine.results import Edit
 from hookbridge.old_programs.rewriting.engine.text_changes import TextChanges
+from hookbridge.old_programs.scanning import private_keras
 from hookbridge.old_programs.scanning.findings import Finding
 from hookbridge.old_programs.scanning.guests import Guests
 from hookbridge.tf1_names.outcome import Resolution
-from hookbridge.tf1_names.syntax import root_of
+from hookbridge.tf1_names.syntax import enclosing, root_of
 from hookbridge.tf1_names.target import Target
 
 _LOAD = ast.Load()
@@ -64,9 +65,7 @@ class Context:
         self.findings: Sequence[Finding] = findings
         self.codes: frozenset[str] = codes
         self.text: str = module.text
-        self.parents: dict[ast.AST, ast.AST] = {
-            child: node for node in module.nodes for child in ast.iter_child_nodes(node)
-        }
+        self.parents: dict[ast.AST, ast.AST] = module.parents
         self.imports: NeededImports = NeededImports(module, in_program.own, target)
         self.guests: Guests = Guests([module], guests)
         self.kept: set[tuple[Scope | None, str]] = set()
@@ -117,8 +116,7 @@ class Context:
         A linter may be told that the import is as it has to be, and other files may
         have the name from this one.
         """
-        is_shared = one.bound in self.in_program.shared or one.bound in self.module.said
-        return not (is_shared or self.has_mark(one.node))
+        return private_keras.may_go(one, self.module, self.in_program)
 
     def has_mark(self, node: ast.stmt) -> bool:
         """Return whether a comment tells a linter to accept a statement."""
@@ -313,9 +311,8 @@ class Context:
           node: any node of the statement.
           text: the line, with its `#`.
         """
-        while not isinstance(node, ast.stmt):
-            node = self.parents[node]
-        self.changes.add_line_above(node, text)
+        statement = enclosing(node, ast.stmt, self.parents)
+        self.changes.add_line_above(statement, text)
 
     def result(self) -> str:
         """Return the text with all changes."""

@@ -48,7 +48,9 @@ def rewrite_module(
         edits += sorted(context.edits, key=lambda edit: edit.line)
         if changed == module.text:
             break
+        assigned = module.names.assigned_by_others
         module = Module(changed, module.file)
+        module.names.assigned_by_others = assigned
         link(module, in_program.own)
         in_program = _rewritten(in_program, module)
         findings = _scanned(module, in_program, target, rules)
@@ -79,6 +81,7 @@ def _rewritten(in_program: InProgram, module: Module) -> InProgram:
         keras2=meaning.keras2 or keras2,
         switch=now.switch or meaning.switch,
         keras_choice=meaning.keras_choice or now.keras_choice,
+        estimator_install=meaning.estimator_install or now.estimator_install,
     )
     return replace(in_program, of_main=changed)
 

@@ -117,6 +117,25 @@ class NeededImports:
             module = "tensorflow.compat.v1"
         return self._bound(module, name, line)
 
+    def call_first(self, root: str, function: str) -> str:
+        """Call a function of a top-level module before every other import.
+
+        Args:
+          root: the module.
+          function: the name in it.
+
+        Returns:
+          The call.
+        """
+        module, name = _USUAL.get(root, (root, root))
+        bound = {**self.bound, **self._wanted}
+        name = next((name for name, value in bound.items() if value == module), name)
+        self._wanted.pop(name, None)
+        self.bound[name], self._lines[name] = module, 0
+        call = f"{name}.{function}()"
+        self.first += [f"import {module} as {name}", call]
+        return call
+
     def _name_of(self, module: str, line: int) -> str:
         """Return the name of a module in a package; import it if the file has none."""
         return self._bound(module, module.rpartition(".")[2], line)

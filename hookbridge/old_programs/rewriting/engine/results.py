@@ -13,9 +13,6 @@ from hookbridge.old_programs.scanning.findings import Finding
 
 MARK = "# TODO(hookbridge):"
 # The code runs on the target as it is, or hookbridge carries it.
-_SILENT = frozenset({"fine", "bridge"})
-# Nobody can tell from a list whether a private name is still there.
-_UNCERTAIN = frozenset({"PRIVATE"})
 # A rewritten file reads the true version under `hookbridge run`, too.
 _SAME = {"VERSION_REFUSED": "VERSION_CHECK"}
 
@@ -90,18 +87,13 @@ def comment(code: str, reason: str) -> str:
     return f"{MARK} {code} {reason}"
 
 
-def is_left(finding: Finding) -> bool:
-    """Return whether a person has to do something about a finding."""
-    return finding.verdict not in _SILENT and finding.code not in _UNCERTAIN
-
-
 def with_comments(module: Module, findings: Iterable[Finding]) -> str:
     """Return the text of a module with a comment above each finding."""
     lines = split_lines(module.text)
     wanted: dict[int, list[str]] = {}
     starts: list[int] = []
     for finding in findings:
-        if not is_left(finding):
+        if not finding.rewrite:
             continue
         starts = starts or _starts(module.nodes)
         found_at = module.line(finding.cell, finding.line)

@@ -70,7 +70,8 @@ def new_import(imported: Import, context: Context) -> NewImport | None:
     become = _resolution(written, context)
     if become is None or _may_fail(imported, become, context):
         return None
-    if private_keras.stays(imported, context.module, context.target):
+    known = context.module, context.in_program, context.target
+    if private_keras.stays(imported, *known):
         return None
     if written in context.in_program.unused and become.is_removed:
         return _NOTHING if context.may_go(imported) else None

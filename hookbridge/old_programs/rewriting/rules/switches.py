@@ -17,6 +17,9 @@ def apply(node: ast.Module, context: Context) -> None:
         switch = 'os.environ.setdefault("TF_USE_LEGACY_KERAS", "1")'
         context.imports.first += ["import os", switch]
         context.note(NAME, node, "", switch)
+    if "LIBRARY_ESTIMATOR" in codes:
+        call = context.imports.call_first("hookbridge", "estimator.install")
+        context.note(NAME, node, "", call)
     if "V1_BEHAVIOUR" in codes:
         line = context.imports.expression("tf.compat.v1.disable_v2_behavior") + "()"
         context.imports.switch = line
@@ -38,5 +41,5 @@ RULE = RewriteRule(
     summary="Main files choose Keras 2 and the behaviour of TensorFlow 1 if needed.",
     nodes=(ast.Module,),
     apply=apply,
-    codes=("KERAS2", "V1_BEHAVIOUR", "OLD_PIN"),
+    codes=("KERAS2", "LIBRARY_ESTIMATOR", "V1_BEHAVIOUR", "OLD_PIN"),
 )

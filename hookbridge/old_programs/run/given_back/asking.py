@@ -11,7 +11,7 @@ import ast
 import functools
 import itertools
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, TypeGuard
 
 from hookbridge.old_programs.reading.bound_names import Names
@@ -134,6 +134,17 @@ class _Asking(ast.NodeTransformer):
         self.has_asked = False
         self._of_any = _of_objects() | _of_modules()
         self._names = Names(tree, ())
+        self._aliases = set(self._aliases_in(tree))
+
+    def _aliases_in(self, tree: ast.Module) -> Iterator[str]:
+        """Yield the names of what is read of a module: `tfd = tfp.distributions`."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute):
+                root = root_of(node.value)
+                if isinstance(root, ast.Name) and self._names.scopes.may_be_module(
+                    root
+                ):
+                    yield from (t.id for t in node.targets if isinstance(t, ast.Name))
 
     def visit_match_case(self, node: ast.match_case) -> ast.AST:
         """Leave a pattern as it is: it has no calls."""
@@ -143,7 +154,9 @@ class _Asking(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """Ask for each attribute of such a name."""
         root, scopes = root_of(node), self._names.scopes
-        is_of_module = isinstance(root, ast.Name) and scopes.may_be_module(root)
+        is_of_module = isinstance(root, ast.Name) and (
+            root.id in self._aliases or scopes.may_be_module(root)
+        )
         self.generic_visit(node)
         known = self._of_any if is_of_module else _of_objects()
         if node.attr not in known or not isinstance(node.ctx, ast.Load):

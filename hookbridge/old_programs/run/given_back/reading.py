@@ -23,6 +23,8 @@ from hookbridge.old_programs.run.given_back import (
 from hookbridge.old_programs.run.given_back.removed_arguments import not_converted
 from hookbridge.tf1_names import removed_in_libraries
 
+_TFP = "tensorflow_probability"
+
 
 class Reader:
     """Reads names as a file of the program means them, or one of an old library.
@@ -98,7 +100,7 @@ class Reader:
 
     def _of_module(self, module: types.ModuleType, name: str) -> Any:
         """Return a name of a module, also a removed one."""
-        full = f"{module.__name__}.{name}"
+        full = f"{_written(module)}.{name}"
         # Not `hasattr`: NumPy warns of some of these names.
         if name not in vars(module):
             if full in removed_names.names():
@@ -122,6 +124,14 @@ class Reader:
             if importlib.util.find_spec(full) is not None:
                 raise  # the file has not imported it
             return removed_names.module(full)
+
+
+def _written(module: types.ModuleType) -> str:
+    """Return the name by which programs know a module.
+
+    TensorFlow Probability has its modules in a folder `python`.
+    """
+    return module.__name__.replace(f"{_TFP}.python.", f"{_TFP}.", 1)
 
 
 def _was_there(dotted: str) -> bool:

@@ -1,4 +1,4 @@
-"""Methods that classes no longer have, as the program's own files find them."""
+"""Methods and attributes that classes no longer have, as own files find them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import array
 import functools
 import pkgutil
 import sys
-from collections.abc import Callable
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -54,10 +53,17 @@ def _getiterator(self: Element, tag: str | None = None) -> list[Element]:
     return list(self.iter(tag))
 
 
-# Method of a type -> what does the same.
-OURS: dict[str, Callable[..., Any]] = {
+@property  # type: ignore[misc]
+def _layers(self: Any) -> Any:
+    """The list of the layers of a model, which a program may change."""
+    return self._self_tracked_trackables
+
+
+# Method of a type -> what does the same; a property for an attribute.
+OURS: dict[str, Any] = {
     "array.array.fromstring": array.array.frombytes,
     "array.array.tostring": array.array.tobytes,
+    "keras.models.Model._layers": _layers,
     "numpy.generic.newbyteorder": _newbyteorder,
     "numpy.generic.ptp": _ptp,
     "numpy.generic.tostring": _tostring,
@@ -105,11 +111,13 @@ def method(owner: object, name: str) -> Any:
         kind: Any = owner if isinstance(owner, type) else type(owner)
         if replacement := _ours(kind, name):
             is_class = kind is owner
+            if isinstance(replacement, property) and not is_class:
+                return replacement.__get__(owner)
             return replacement if is_class else functools.partial(replacement, owner)
         raise
 
 
-def _ours(kind: type, name: str) -> Callable[..., Any] | None:
+def _ours(kind: type, name: str) -> Any:
     """Return what does the same as a removed method of a type or of its bases."""
     for above in _by_name().get(name, ()):
         owner = _imported(removed_names.name_today(above))
