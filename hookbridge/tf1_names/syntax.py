@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import UnionType
 from typing import TypeAlias
 
@@ -51,6 +51,19 @@ def enclosing(
     while not isinstance(node, kinds):
         node = parents[node]
     return node
+
+
+def nodes_inside(node: ast.AST, is_end: Callable[[ast.AST], bool]) -> Iterator[ast.AST]:
+    """Yield the nodes inside of a node, each before what is inside of it.
+
+    Args:
+      node: the node, which is not among them.
+      is_end: whether nothing inside of a node counts.
+    """
+    for child in ast.iter_child_nodes(node):
+        yield child
+        if not is_end(child):
+            yield from nodes_inside(child, is_end)
 
 
 def called_method(call: ast.Call) -> str:

@@ -51,6 +51,20 @@ def test_the_findings_of_each_line(name: str, text: str, tmp_path: Path) -> None
     assert {line: sorted(codes) for line, codes in found.items()} == expected
 
 
+def test_a_name_that_a_program_sets_shows_no_tensorflow_1(tmp_path: Path) -> None:
+    """Nor is it missing, whichever file sets it."""
+    files = {
+        "main.py": "import names\nimport other\n",
+        "names.py": "import tensorflow as tf\ntf.Session = tf.compat.v1.Session\n"
+        "if not hasattr(tf, 'mul'):\n    setattr(tf, 'mul', tf.multiply)\n",
+        "other.py": "import tensorflow as tf\n"
+        "def run():\n    return tf.Session().run(tf.mul(1, 2))\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert not migrate.scan([tmp_path]).findings
+
+
 def test_rows_of_unequal_length_may_come_from_another_file(tmp_path: Path) -> None:
     (tmp_path / "data.py").write_text(
         "import numpy as np\ndef batches(rows):\n    return np.array(rows)\n"

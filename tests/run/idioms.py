@@ -302,6 +302,15 @@ IDIOMS: dict[str, Idiom] = {
         "all_reduce.build_ring_all_reduce, quantized.add_n([1.0, 2.0])\n"
         "tf.contrib.factorization.KMeans([tf.ones([4, 2])], 2).training_graph()\n"
     ),
+    "names that another file gives to TensorFlow": Idiom(
+        "import gives\nimport takes\nassert tf.mul(2, 3) == 6 == takes.product()\n",
+        {
+            "gives.py": "import tensorflow as tf\n"
+            "tf.mul = lambda a, b: a * b\nsetattr(tf, 'pack', list)\n",
+            "takes.py": "import tensorflow as tf\n"
+            "def product():\n    return tf.mul(*tf.pack((2, 3)))\n",
+        },
+    ),
     "names of contrib that are listed": Idiom(
         "assert 'Normal' in dir(tf.contrib.distributions)\n"
         "assert {'layers', 'slim'} <= set(dir(tf.contrib))\n"

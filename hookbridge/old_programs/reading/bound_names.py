@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from hookbridge.old_programs.reading.import_statements import canonical, loaded
 from hookbridge.old_programs.reading.scopes import FOLLOWED, Scope, Scopes
-from hookbridge.tf1_names.syntax import parts_of
+from hookbridge.tf1_names.syntax import called_function, parts_of, text_of
 
 
 class Given(NamedTuple):
@@ -46,11 +47,31 @@ class Names:
         self.add_aliases()
         # The names among them that this module binds itself.
         self.bound_here: frozenset[str] = frozenset(self.bound)
-        # The dotted names that the module assigns to, such as `tensorflow.model`.
-        stored = (n for n in nodes if isinstance(getattr(n, "ctx", None), ast.Store))
-        attributes = (n for n in stored if isinstance(n, ast.Attribute))
-        assigned = filter(None, map(self.through_program, attributes))
-        self.assigned: frozenset[str] = frozenset(assigned)
+        self._nodes = nodes
+        # The dotted names that other files of its programs assign to;
+        # `imported_files.share_assigned` fills it.
+        self.assigned_by_others: frozenset[str] = frozenset()
+
+    @functools.cached_property
+    def assigned(self) -> frozenset[str]:
+        """The dotted names that the module assigns to, such as `tensorflow.model`.
+
+        It is asked once the names that come from other files are known.
+        """
+        return frozenset(self._assigned())
+
+    def _assigned(self) -> Iterator[str]:
+        """Yield the dotted names that `tf.x = ...` and `setattr(tf, "x", ...)` set."""
+        for node in self._nodes:
+            name: str | None = None
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+                name = self.through_program(node)
+            elif called_function(node) == "setattr" and isinstance(node, ast.Call):
+                owner = self.through_program(node.args[0]) if node.args else None
+                attribute = text_of(node.args[1]) if len(node.args) > 1 else ""
+                name = f"{owner}.{attribute}" if owner and attribute else None
+            if name:
+                yield name
 
     def add_aliases(self) -> None:
         """Note `estimator = tf.estimator` and `v1 = tf.compat.v1`."""

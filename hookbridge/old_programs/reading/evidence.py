@@ -146,12 +146,12 @@ def examine(
 
 
 def _assigned(names: Names) -> frozenset[str]:
-    """Return the canonical names that a file assigns to.
+    """Return the canonical names that a file, or another of its program, assigns to.
 
     A rewrite of the file may make `tf.compat.v1.X` of `tf.X`. The other way round, a
     program that assigns to `tf.compat.v1.X` has no `tf.X` yet.
     """
-    assigned = {*map(canonical, names.assigned)}
+    assigned = {*map(canonical, names.assigned | names.assigned_by_others)}
     return frozenset({*assigned, *map(as_v1, assigned)})
 
 

@@ -81,6 +81,13 @@ def know(module: Module, own: Mapping[str, Module]) -> None:
     }
 
 
+def share_assigned(parts: Collection[Module]) -> None:
+    """Let the files of a program know the names that each of them assigns to."""
+    assigned = frozenset().union(*(part.names.assigned for part in parts))
+    for part in parts:
+        part.names.assigned_by_others |= assigned
+
+
 def link(module: Module, own: Mapping[str, Module]) -> bool:
     """Give a module the names that it imports from other modules of its program.
 

@@ -50,7 +50,8 @@ def _is_old(file: str, folder: str) -> bool:
 @functools.cache
 def _reason(folder: str) -> Use | None:
     """Return the first name that shows that a package means TensorFlow 1, if any."""
-    files = (read_module(file) for file in _files(folder))
+    paths = filter(_imports_tensorflow_or_keras, sorted(source_files(folder)))
+    files = map(read_module, itertools.islice(paths, MAX_FILES))
     evidences = [m.evidence for m in files if isinstance(m, Module)]
     if any(evidence.new for evidence in evidences):
         return None
@@ -115,14 +116,20 @@ def _packages_above(folder: str) -> str:
     return "" if above == folder else _packages_above(above)
 
 
-def _files(folder: str) -> Iterator[str]:
-    if folder.endswith(".py"):
-        yield folder
-        return
-    inside = ((parent, name) for parent, _, names in os.walk(folder) for name in names)
-    paths = sorted(os.path.join(*parts) for parts in inside)
-    files = (p for p in paths if p.endswith(".py") and _imports_tensorflow_or_keras(p))
-    yield from itertools.islice(files, MAX_FILES)
+def source_files(folder: str, skipped: Collection[str] = ()) -> list[str]:
+    """Return the Python files of an installed package.
+
+    Args:
+      folder: the folder of the package, or its only file.
+      skipped: names of folders that are left out.
+    """
+    if not os.path.isdir(folder):
+        return [folder] if folder.endswith(".py") else []
+    paths = []
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(set(folders) - set(skipped))
+        paths += [os.path.join(parent, n) for n in sorted(names) if n.endswith(".py")]
+    return paths
 
 
 def _imports_tensorflow_or_keras(file: str) -> bool:

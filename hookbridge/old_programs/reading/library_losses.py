@@ -7,13 +7,16 @@ package runs under it; it does not run by itself.
 from __future__ import annotations
 
 import functools
-import os
 import re
 from collections.abc import Iterator
 
 from hookbridge.old_programs.reading.evidence import TENSORFLOW, Use
 from hookbridge.old_programs.reading.import_statements import all_imports
-from hookbridge.old_programs.reading.libraries import MAX_FILES, installed
+from hookbridge.old_programs.reading.libraries import (
+    MAX_FILES,
+    installed,
+    source_files,
+)
 from hookbridge.old_programs.reading.modules import Module, read_module
 from hookbridge.old_programs.reading.named_uses import uses
 from hookbridge.tf1_names.removed_in_libraries import (
@@ -65,7 +68,7 @@ def library_losses(module: Module) -> Iterator[tuple[str, Use, int]]:
 def _uses(folder: str) -> tuple[Use, ...]:
     """Return the uses of removed names in a package, one for each name and file."""
     first_uses: dict[tuple[str, str], Use] = {}
-    files = _files(folder)
+    files = source_files(folder, _SKIPPED)
     if len(files) > MAX_FILES:
         return ()
     for file in files:
@@ -80,14 +83,3 @@ def _uses(folder: str) -> tuple[Use, ...]:
             if part in _lost() and id(node) not in module.guarded:
                 first_uses.setdefault((part, file), Use(part, file, node.lineno))
     return tuple(first_uses.values())
-
-
-def _files(folder: str) -> list[str]:
-    """Return the source files of a package, without its tests."""
-    if folder.endswith(".py") or not os.path.isdir(folder):
-        return [file for file in (folder, f"{folder}.py") if os.path.isfile(file)]
-    paths = []
-    for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(set(folders) - _SKIPPED)
-        paths += [os.path.join(parent, n) for n in sorted(names) if n.endswith(".py")]
-    return paths

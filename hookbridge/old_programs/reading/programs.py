@@ -17,6 +17,7 @@ from hookbridge.old_programs.reading.imported_files import (
     imported,
     know,
     link,
+    share_assigned,
 )
 from hookbridge.old_programs.reading.in_program import InProgram
 from hookbridge.old_programs.reading.meaning import Meaning, meaning_of
@@ -103,7 +104,10 @@ class Programs:
         self._doing: dict[Module, bool] = {}  # what `_does_something` found
         # Module -> the modules of the programs that it is a part of.
         self._beside: dict[Module, set[Module]] = {}
-        for main in self._mains():
+        mains = self._mains()
+        for main in mains:
+            share_assigned(self.parts(main))
+        for main in mains:
             parts = self.parts(main)
             of_main = meaning_of(part.evidence for part in parts)
             self._of_main[main] = of_main

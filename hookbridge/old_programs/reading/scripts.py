@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from pathlib import PurePath
 
 from hookbridge.old_programs.reading.evidence import is_test_case
 from hookbridge.old_programs.reading.modules import Module
+from hookbridge.tf1_names.syntax import nodes_inside
 
 
 def is_script(module: Module) -> bool:
@@ -56,7 +56,8 @@ def runs_statements(module: Module) -> bool:
         end = statement.end_lineno or statement.lineno
         if needs_v1 is not None and statement.lineno <= needs_v1.line <= end:
             return True
-        if any(_is_own(call, module) for call in _calls(statement)):
+        nodes = nodes_inside(statement, _runs_later)
+        if any(isinstance(n, ast.Call) and _is_own(n, module) for n in nodes):
             return True
         if name := _called(statement):
             is_setting = "DEFINE_" in name or name.endswith("set_verbosity")
@@ -66,13 +67,9 @@ def runs_statements(module: Module) -> bool:
     return False
 
 
-def _calls(node: ast.AST) -> Iterator[ast.Call]:
-    """Yield the calls of a statement, without those inside of functions."""
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, ast.FunctionDef | ast.ClassDef | ast.Lambda):
-            yield from _calls(child)
-    if isinstance(node, ast.Call):
-        yield node
+def _runs_later(node: ast.AST) -> bool:
+    """Return whether what is inside of it does not run where it stands."""
+    return isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Lambda)
 
 
 def _is_own(call: ast.Call, module: Module) -> bool:

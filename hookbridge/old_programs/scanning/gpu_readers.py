@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
-from hookbridge.tf1_names.syntax import last_name
+from hookbridge.tf1_names.syntax import last_name, nodes_inside
 from hookbridge.tf1_names.target import table
 
 _READERS = frozenset(table("names")["queue readers"])
@@ -29,7 +29,8 @@ def readers_on_gpu(module: Module) -> Iterator[Finding]:
     readers: dict[ast.Call, str] = {}
     waiting = list(blocks)
     while waiting:
-        for call in _calls(waiting.pop(), module):
+        nodes = nodes_inside(waiting.pop(), lambda n: _device(n, module) == "cpu")
+        for call in (node for node in nodes if isinstance(node, ast.Call)):
             name = module.names.canonical(call.func) or ""
             if name in _READERS:
                 readers[call] = name
@@ -39,16 +40,6 @@ def readers_on_gpu(module: Module) -> Iterator[Finding]:
                 waiting.append(function)
     for call, name in readers.items():
         yield finding_at(module, call, "GPU_READER", name, _WAY)
-
-
-def _calls(node: ast.AST, module: Module) -> Iterator[ast.Call]:
-    """Yield the calls inside a block or a function, but those on the CPU."""
-    for child in ast.iter_child_nodes(node):
-        if _device(child, module) == "cpu":
-            continue
-        if isinstance(child, ast.Call):
-            yield child
-        yield from _calls(child, module)
 
 
 def _device(node: ast.AST, module: Module) -> str:

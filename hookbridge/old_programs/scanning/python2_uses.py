@@ -12,6 +12,7 @@ from hookbridge.tf1_names.old_values import ITERATORS, VIEWS
 from hookbridge.tf1_names.syntax import (
     called_function,
     called_method,
+    nodes_inside,
     times_bound,
 )
 
@@ -107,7 +108,7 @@ def _lists(module: Module) -> Iterator[tuple[ast.expr, str]]:
                 yield used, f"{made} as a list"
     if has_held:  # seldom: a scope is walked through for it
         for scope in (module.tree, *filter(_is_scope, module.nodes)):
-            yield from _held_lists(list(_inside(scope)), functions)
+            yield from _held_lists(list(nodes_inside(scope, _is_scope)), functions)
 
 
 def _held_lists(
@@ -124,14 +125,6 @@ def _held_lists(
 def _is_scope(node: ast.AST) -> bool:
     """Return whether names that it binds are its own."""
     return isinstance(node, _SCOPES)
-
-
-def _inside(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a scope, without those of the scopes in it."""
-    for child in ast.iter_child_nodes(scope):
-        yield child
-        if not _is_scope(child):
-            yield from _inside(child)
 
 
 def _held(nodes: list[ast.AST], functions: frozenset[str]) -> dict[str, str]:

@@ -48,7 +48,9 @@ def rewrite_module(
         edits += sorted(context.edits, key=lambda edit: edit.line)
         if changed == module.text:
             break
+        assigned = module.names.assigned_by_others
         module = Module(changed, module.file)
+        module.names.assigned_by_others = assigned
         link(module, in_program.own)
         in_program = _rewritten(in_program, module)
         findings = _scanned(module, in_program, target, rules)
