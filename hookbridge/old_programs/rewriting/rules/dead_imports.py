@@ -216,8 +216,7 @@ def _keep(imported: Import, line: NewImport, context: Context) -> None:
         return
     context.keep(imported)
     if imported.bound in bound:
-        is_kept = new is None or not new.replacement
-        bound[imported.bound] = meant if is_kept else new.replacement
+        bound[imported.bound] = meant if new is None else new.replacement or meant
 
 
 def apply(node: ast.Import | ast.ImportFrom, context: Context) -> None:
