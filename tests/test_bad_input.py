@@ -132,8 +132,6 @@ def recording_step(**options: Any) -> Callable[[Path], Any]:
 
 
 restore: Any = hb.checkpoints.restore
-
-
 CALLS: dict[str, Callable[[Path], Any]] = {
     **{
         rf"`{name}` is the function .*\(\)`; expected .*called as `{name}\(": call(
@@ -301,8 +299,6 @@ NO_GUESTS: dict[str, Callable[[Path], Any]] = {
     "list that contains itself": lambda _: hb.explain(itself()),
     "of type `FailingAttributes`; expected": call(hb.as_hooks, [FailingAttributes()]),
 }
-
-
 NAMELESS = NoRepr()
 OF_NAMELESS = [
     call(hb.set_role, v1.train.StopAtStepHook(last_step=1), NAMELESS),

@@ -62,14 +62,18 @@ class Contrib(LazyModule):
 class _Rewritten(Contrib):
     """A module of `hb.contrib`: it has no attribute for a name that is gone.
 
-    So `hasattr` says of it what it says of `tf.contrib` under `hookbridge run`.
+    So `hasattr` says of it what it says of `tf.contrib` under `hookbridge run`. A
+    module that is gone can be read, since a program may do without what it had.
     """
 
     def __getattr__(self, name: str) -> Any:
         value = super().__getattr__(name)
         if isinstance(value, Gone):
             del made(self)[name]
-            return value()  # which raises
+            path = ".".join(filter(None, (self._contrib_path, name)))
+            if not contrib_names.was_module(path):
+                return value()  # which raises
+            value = Contrib(path)
         if type(value) is Contrib:
             value = _Rewritten(value._contrib_path, value._contrib_real)
             made(self)[name] = value

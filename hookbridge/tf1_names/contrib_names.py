@@ -114,6 +114,12 @@ def areas_above(path: str) -> bool:
     return not path or any(is_below(n, path) for n in (*AREAS, *NAMES))
 
 
+def was_module(path: str) -> bool:
+    """Return whether a path below `tf.contrib` was a public module in 1.15."""
+    modules: dict[str, list[str]] = table("public-1.15")["contrib"]
+    return path in modules or path in modules[""]
+
+
 def names() -> dict[str, list[str]]:
     """Area -> the names in it that are available."""
     listed: dict[str, list[str]] = table("contrib-1.15")

@@ -14,6 +14,7 @@ import tensorflow as tf
 from fork_server import ForkServer
 from launching import IS_215, ON_NEWEST, PROGRAMS, launch_fork
 
+import hookbridge as hb
 from hookbridge.contrib import namespace, private_modules
 from hookbridge.ground import compat
 from hookbridge.ground.compat import installed_tf_version
@@ -274,3 +275,11 @@ def test_what_files_of_contrib_handed_on_is_found_in_private_modules() -> None:
             assert getattr(value, name) is getattr(module, name)
         gone = resolve(f"tf.contrib.{file}.no_such_name", Target(NEWEST))
         assert gone is not None and gone.is_removed
+
+
+def test_a_rewritten_program_can_read_a_module_that_is_gone() -> None:
+    """Its other parts run, as under `hookbridge run`."""
+    editor = hb.contrib.graph_editor
+    with pytest.raises(hb.errors.GoneNameError, match=r"graph_editor\.sgv"):
+        editor.sgv(1)
+    assert not hasattr(editor, "no_such_name")

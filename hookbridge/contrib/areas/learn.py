@@ -39,6 +39,12 @@ class Experiment:
     together. The arguments are those of TensorFlow 1.
     """
 
+    # Members of the class, as in TensorFlow 1.
+    estimator: Any
+    eval_metrics: Any
+    train_steps: int | None
+    eval_steps: int | None
+
     def __init__(
         self,
         estimator: object,
@@ -65,10 +71,10 @@ class Experiment:
                 "`eval_metrics` must be `None` with `tf.estimator.Estimator`. Use "
                 "`eval_metric_ops` in `tf.estimator.EstimatorSpec` instead."
             )
-        self.estimator: Any = estimator
-        self.eval_metrics: Any = eval_metrics
-        self.train_steps: int | None = train_steps
-        self.eval_steps: int | None = eval_steps
+        self.estimator = estimator
+        self.eval_metrics = eval_metrics
+        self.train_steps = train_steps
+        self.eval_steps = eval_steps
         self._train_input_fn = train_input_fn
         self._eval_input_fn = eval_input_fn
         self._train_hooks = list(train_monitors or ())

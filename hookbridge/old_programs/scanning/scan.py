@@ -34,6 +34,8 @@ from hookbridge.tf1_names.removed_in_libraries import (
 )
 from hookbridge.tf1_names.target import NEWEST, Target
 
+# A module that is gone is read in `hb.contrib` once its import is rewritten.
+_CARRIED = ("hookbridge.contrib", "tf.contrib")
 _KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
 _V1_IMPORT = "`import tensorflow.compat.v1 as tf`"
 # Parts of TensorFlow that mean the same in each file.
@@ -152,7 +154,8 @@ def _names(module: Module, in_program: InProgram, target: Target) -> Iterator[Fi
             code, way = "UNUSED_IMPORT", UNUSED_WAY
         if isinstance(node, ast.Attribute) and _may_be_of_others(module, node, name):
             code = "LOST_METHOD"
-        yield finding_at(module, node, code, name, way)
+        shown = name.replace(*_CARRIED, 1) if code == "GONE" else name
+        yield finding_at(module, node, code, shown, way)
     yield from _old_file(module, in_program)
 
 

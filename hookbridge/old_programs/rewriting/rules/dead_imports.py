@@ -18,7 +18,7 @@ from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.needed_imports import module_of
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 from hookbridge.old_programs.scanning import private_keras
-from hookbridge.tf1_names import old_keras
+from hookbridge.tf1_names import contrib_names, old_keras
 from hookbridge.tf1_names.installed_names import missing_private
 from hookbridge.tf1_names.old_keras import KERAS
 from hookbridge.tf1_names.outcome import Resolution
@@ -90,7 +90,20 @@ def _bound(imported: Import, become: Resolution, context: Context) -> NewImport 
     may_go = is_dead and context.may_go(imported)
     if may_go and _all_uses_are_renamed(imported, context):
         return _NOTHING
-    return _line(imported, become.replacement, context) if become.replacement else None
+    name = become.replacement or _gone_module(imported, become, context)
+    return _line(imported, name, context) if name else None
+
+
+def _gone_module(imported: Import, become: Resolution, context: Context) -> str:
+    """Return the name in `hb.contrib` of a module of `tf.contrib` that is gone.
+
+    It is empty for other names. The module can be read there; using it raises.
+    """
+    meant = context.meant(canonical(imported.full))
+    area = meant.removeprefix("tf.contrib.")
+    is_module = area != meant and contrib_names.was_module(area)
+    is_gone = become.code == "GONE" and is_module
+    return f"{_CARRIED[0]}.{area}" if is_gone else ""
 
 
 def _plain(imported: Import, become: Resolution, context: Context) -> NewImport | None:
@@ -203,7 +216,7 @@ def _keep(imported: Import, line: NewImport, context: Context) -> None:
         return
     context.keep(imported)
     if imported.bound in bound:
-        bound[imported.bound] = meant if new is None else new.replacement
+        bound[imported.bound] = meant if new is None else new.replacement or meant
 
 
 def apply(node: ast.Import | ast.ImportFrom, context: Context) -> None:
