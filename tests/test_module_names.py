@@ -146,7 +146,28 @@ def test_what_a_text_does_not_show_is_not_claimed() -> None:
         "import enum\n@enum.global_enum\nclass E(enum.Enum):\n  A = 1",
     ):
         assert names_of_module(parsed(text)).is_opaque, text
+    for read in (
+        "'a' in sys.modules and sys.modules['a'].b.c",
+        "sys.modules.get('a'), list(sys.modules), sys.modules.keys()",
+        "for name in sys.modules: getattr(sys.modules[name], 'a', None)",
+        "x = sys.modules[__name__].__doc__, [n for n in sys.modules]",
+    ):
+        names = names_of_module(parsed(f"import sys\n{read}"))
+        assert not (names.is_opaque or names.adds_modules), read
+    for written in (
+        "module = sys.modules[__name__]",
+        "sys.modules['a'] = b",
+        "sys.modules[__name__].__dict__.update(a=1)",
+        "setattr(sys.modules['a'], 'b', 1)",
+        "replace(sys.modules)",
+        "modules = sys.modules",
+        "sys.meta_path.append(b)",
+        "for module in sys.modules.values(): module.a = 1",
+    ):
+        assert names_of_module(parsed(f"import sys\n{written}")).is_opaque, written
     assert names_of_module(parsed("x = 1\nglobals().pop('x')")).removes_names
     listed = names_of_module(parsed("__all__ = ['a', '_b']")).listed
     assert listed == frozenset({"a", "_b"})
     assert names_of_module(parsed("__all__ = []\n__all__ += a")).listed is None
+    computed = "__all__ = ['a']\ndef add():\n  __all__.append('b')\nadd()"
+    assert names_of_module(parsed(computed)).listed is None

@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
+from hookbridge.ground.sys_modules import is_of_sys, only_read
+
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
@@ -69,13 +71,16 @@ def names_of_module(tree: ast.Module) -> ModuleNames:
     imported = {n for i in nodes if isinstance(i, _IMPORTS) for n in bound_by(i)}
     # Such a loader sets the name that the module gives to it anyway.
     loaded = {id(a) for n in nodes if _is_lazy_loader(n) for a in n.args}
+    harmless = loaded | only_read(nodes)
     for node in nodes:
-        if id(node) not in loaded:
+        if id(node) not in harmless:
             _note_hidden(node, names, imported)
     for statement in _statements(tree.body):
         names.is_opaque |= any(map(_gives_scope, _run_at_once(statement)))
     names.is_opaque |= bool(names.possible & _ANSWERING)
-    names.listed = _listed(tree.body)
+    # A function may add names to `__all__`, too.
+    is_computed = any(map(_asks_listed, nodes))
+    names.listed = None if is_computed else _listed(tree.body)
     return names
 
 
@@ -90,10 +95,8 @@ def _note_hidden(node: ast.AST, names: ModuleNames, imported: Collection[str]) -
         names.is_opaque |= _is_dynamic(node, imported)
         names.removes_names |= called_name(node) == _REMOVING
     elif isinstance(node, ast.Attribute):
-        root = getattr(node.value, "id", "")
-        is_of_import = root == "sys" and node.attr in ("meta_path", "modules")
-        names.adds_modules |= is_of_import
-        names.is_opaque |= is_of_import or node.attr in _ENUMS
+        names.adds_modules |= is_of_sys(node)
+        names.is_opaque |= is_of_sys(node) or node.attr in _ENUMS
         if isinstance(node.value, ast.Call) and called_name(node.value) == "globals":
             names.removes_names |= node.attr in ("clear", "pop")
 
@@ -258,6 +261,11 @@ def _listed(body: Sequence[ast.stmt]) -> frozenset[str] | None:
     if items is None or len(texts) != len(items):
         return None
     return frozenset(text for text in texts if isinstance(text, str))
+
+
+def _asks_listed(node: ast.AST) -> bool:
+    """Return whether a node is a method of `__all__`."""
+    return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == _ALL
 
 
 def _targets(statement: ast.stmt) -> set[str]:
