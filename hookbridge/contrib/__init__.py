@@ -28,6 +28,8 @@ def __getattr__(name: str) -> Any:
     from hookbridge.contrib import mended_slim, namespace
     from hookbridge.tf1_names import contrib_names
 
+    if name == "removed":
+        return namespace.removed()
     if any(source.root == "tf_slim" for source in contrib_names.AREAS.get(name, ())):
         mended_slim.mend()
     return getattr(namespace.root_of_rewritten(), name)

@@ -62,21 +62,31 @@ class Contrib(LazyModule):
 class _Rewritten(Contrib):
     """A module of `hb.contrib`: it has no attribute for a name that is gone.
 
-    So `hasattr` says of it what it says of `tf.contrib` under `hookbridge run`. A
-    module that is gone can be read, since a program may do without what it had.
+    So `hasattr` says of it what it says of `tf.contrib` under `hookbridge run`.
     """
 
     def __getattr__(self, name: str) -> Any:
         value = super().__getattr__(name)
         if isinstance(value, Gone):
             del made(self)[name]
-            path = ".".join(filter(None, (self._contrib_path, name)))
-            if not contrib_names.was_module(path):
-                return value()  # which raises
-            value = Contrib(path)
+            return value()  # which raises
         if type(value) is Contrib:
             value = _Rewritten(value._contrib_path, value._contrib_real)
             made(self)[name] = value
+        return value
+
+
+class _Removed(_Rewritten):
+    """A module of `hb.contrib.removed`, where a module that is gone can be read.
+
+    A program may import one and do without what it had.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        path = ".".join(filter(None, (self._contrib_path, name)))
+        if not contrib_names.was_module(path):
+            return super().__getattr__(name)
+        made(self)[name] = value = _Removed(path)
         return value
 
 
@@ -90,6 +100,12 @@ def root() -> Contrib:
 def root_of_rewritten() -> Contrib:
     """`hb.contrib`."""
     return _Rewritten("")
+
+
+@functools.cache
+def removed() -> Contrib:
+    """`hb.contrib.removed`."""
+    return _Removed("")
 
 
 def find(path: str) -> Any:

@@ -25,6 +25,9 @@ from hookbridge.tf1_names.syntax import is_below
 from hookbridge.tf1_names.target import DATA, table
 
 FILE = DATA / "contrib-1.15.json"
+# What a rewrite writes for `tf.contrib`, and for the modules of it that are gone.
+CARRIED = "hookbridge.contrib"
+REMOVED = f"{CARRIED}.removed"
 _ROOTS = frozenset({"estimator", "ours", "private", "tensorboard", "tf", "tf_slim"})
 
 
@@ -112,6 +115,14 @@ FILES_IN_AREAS: frozenset[str] = frozenset(table("names")["files of contrib"])
 def areas_above(path: str) -> bool:
     """Return whether a path is an area, or above an area or a name of `NAMES`."""
     return not path or any(is_below(n, path) for n in (*AREAS, *NAMES))
+
+
+def as_in_tf1(name: str) -> str:
+    """Return a name of `hookbridge.contrib` as it was; other names unchanged."""
+    for carried in (REMOVED, CARRIED):
+        if is_below(name, carried):
+            return f"tf.contrib{name[len(carried) :]}"
+    return name
 
 
 def was_module(path: str) -> bool:

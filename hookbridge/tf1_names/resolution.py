@@ -36,7 +36,7 @@ from hookbridge.tf1_names.target import (
     versions,
 )
 
-_CARRIED = "hookbridge.contrib"
+_CARRIED = contrib_names.CARRIED
 _MNIST = "tf.examples.tutorials.mnist.input_data"
 # Prefixes of Estimator's public names.
 _ESTIMATORS = ("tf.estimator", f"{V1}.estimator", "tensorflow_estimator.estimator")
@@ -248,7 +248,7 @@ def _resolve_slim(name: str, prefix: str, target: Target) -> Resolution | None:
 
 
 def _resolve_carried(name: str, prefix: str, target: Target) -> Resolution | None:
-    old = name.replace(_CARRIED, "tf.contrib", 1)
+    old = contrib_names.as_in_tf1(name)
     return None if contrib_names.is_available(old) else without_replacement(old)
 
 

@@ -279,7 +279,8 @@ def test_what_files_of_contrib_handed_on_is_found_in_private_modules() -> None:
 
 def test_a_rewritten_program_can_read_a_module_that_is_gone() -> None:
     """Its other parts run, as under `hookbridge run`."""
-    editor = hb.contrib.graph_editor
+    editor = hb.contrib.removed.graph_editor
     with pytest.raises(hb.errors.GoneNameError, match=r"graph_editor\.sgv"):
         editor.sgv(1)
     assert not hasattr(editor, "no_such_name")
+    assert not hasattr(hb.contrib, "graph_editor")  # as a program asks under `run`

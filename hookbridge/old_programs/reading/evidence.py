@@ -19,6 +19,7 @@ from hookbridge.old_programs.reading.import_statements import (
 )
 from hookbridge.old_programs.reading.keras_signs import Sign
 from hookbridge.old_programs.reading.named_uses import uses
+from hookbridge.tf1_names import contrib_names
 from hookbridge.tf1_names.private_names import FILES
 from hookbridge.tf1_names.resolution import resolve
 from hookbridge.tf1_names.syntax import is_below, last_name
@@ -48,6 +49,13 @@ def _names(key: str, prefixes: Sequence[str] = ("tf.", "tf.compat.v1.")) -> set[
     return {f"{prefix}{name}" for prefix in prefixes for name in names}
 
 
+def _also_in_contrib(names: set[str]) -> set[str]:
+    """Return the names, and those of `tf.contrib` that are the same today."""
+    sources = contrib_names.NAMES.items()
+    same = {path for path, source in sources if source.dotted in names}
+    return names | {f"tf.contrib.{path}" for path in same}
+
+
 # Kind of evidence -> how its names begin.
 _PARTS: dict[str, tuple[str, ...]] = {
     "estimator": (
@@ -70,8 +78,8 @@ _PARTS: dict[str, tuple[str, ...]] = {
 # Calls that need the v1 behaviour of TensorFlow: `_ANYWHERE` in all code,
 # `_AT_MODULE_LEVEL` only outside of functions (an Estimator calls its functions inside
 # a graph).
-_ANYWHERE = _names("needs v1")
-_AT_MODULE_LEVEL = _names("needs v1 at module level")
+_ANYWHERE = _also_in_contrib(_names("needs v1"))
+_AT_MODULE_LEVEL = _also_in_contrib(_names("needs v1 at module level"))
 # Their threads read variables, and in these threads no graph is the default one.
 _WITH_THREADS = _names("trains in threads", [""])
 # What starts threads of the program itself.

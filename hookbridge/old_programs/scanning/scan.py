@@ -26,6 +26,7 @@ from hookbridge.old_programs.scanning.findings import (
 from hookbridge.old_programs.scanning.gpu_readers import readers_on_gpu
 from hookbridge.old_programs.scanning.python2_uses import python2_uses
 from hookbridge.old_programs.scanning.version_checks import of_versions
+from hookbridge.tf1_names import contrib_names
 from hookbridge.tf1_names.outcome import Resolution
 from hookbridge.tf1_names.private_names import HIDDEN_PACKAGES
 from hookbridge.tf1_names.removed_in_libraries import (
@@ -34,8 +35,6 @@ from hookbridge.tf1_names.removed_in_libraries import (
 )
 from hookbridge.tf1_names.target import NEWEST, Target
 
-# A module that is gone is read in `hb.contrib` once its import is rewritten.
-_CARRIED = ("hookbridge.contrib", "tf.contrib")
 _KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
 _V1_IMPORT = "`import tensorflow.compat.v1 as tf`"
 # Parts of TensorFlow that mean the same in each file.
@@ -154,7 +153,8 @@ def _names(module: Module, in_program: InProgram, target: Target) -> Iterator[Fi
             code, way = "UNUSED_IMPORT", UNUSED_WAY
         if isinstance(node, ast.Attribute) and _may_be_of_others(module, node, name):
             code = "LOST_METHOD"
-        shown = name.replace(*_CARRIED, 1) if code == "GONE" else name
+        # Once its import is rewritten, a module that is gone is one of ours.
+        shown = contrib_names.as_in_tf1(name) if code == "GONE" else name
         yield finding_at(module, node, code, shown, way)
     yield from _old_file(module, in_program)
 

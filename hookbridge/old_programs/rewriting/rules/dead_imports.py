@@ -95,7 +95,7 @@ def _bound(imported: Import, become: Resolution, context: Context) -> NewImport 
 
 
 def _gone_module(imported: Import, become: Resolution, context: Context) -> str:
-    """Return the name in `hb.contrib` of a module of `tf.contrib` that is gone.
+    """Return the name in `hb.contrib.removed` of a module of `tf.contrib`.
 
     It is empty for other names. The module can be read there; using it raises.
     """
@@ -103,7 +103,7 @@ def _gone_module(imported: Import, become: Resolution, context: Context) -> str:
     area = meant.removeprefix("tf.contrib.")
     is_module = area != meant and contrib_names.was_module(area)
     is_gone = become.code == "GONE" and is_module
-    return f"{_CARRIED[0]}.{area}" if is_gone else ""
+    return f"{contrib_names.REMOVED}.{area}" if is_gone else ""
 
 
 def _plain(imported: Import, become: Resolution, context: Context) -> NewImport | None:
