@@ -93,30 +93,37 @@ def enter(world: World) -> None:
     check_not_imported()
     if world.keras2 is not None:
         os.environ[LEGACY_KERAS] = "1" if world.keras2 else "0"
-    from hookbridge import estimator
-    from hookbridge.old_programs.run.given_back import (
-        callback_params,
-        keras_constructors,
-        keras_session,
-        old_meanings,
-        validation_data,
-    )
-
     _end_coordinators_with_threads()
     if world.v1:
         _disable_v2_behavior()
+    _give_back(world)
+    if has_estimator(world):
+        from hookbridge import estimator
+
+        estimator.install()
+
+
+def _give_back(world: World) -> None:
+    """Bring back what TensorFlow or Keras has changed, if the program uses it."""
+    from hookbridge.old_programs.run.given_back import (
+        callback_params,
+        keras_constructors,
+        old_meanings,
+        shared_session,
+        validation_data,
+    )
+
     if world.meaning.keras_argument is not None:
         keras_constructors.bring_back()
     old_meanings.bring_back()
-    if world.keras2 is not False and keras2_is_installed():
-        if world.meaning.is_of_v1 and world.meaning.keras2 is not None:
-            validation_data.bring_back()
-        if world.meaning.shares_keras_session:
-            keras_session.bring_back()
-        if world.meaning.callback_params is not None and not world.v1:
-            callback_params.bring_back()
-    if has_estimator(world):
-        estimator.install()
+    if world.keras2 is False or not keras2_is_installed():
+        return
+    if world.meaning.is_of_v1 and world.meaning.keras2 is not None:
+        validation_data.bring_back()
+    if world.meaning.shares_keras_session:
+        shared_session.bring_back()
+    if world.meaning.callback_params is not None and not world.v1:
+        callback_params.bring_back()
 
 
 def _disable_v2_behavior() -> None:
