@@ -135,9 +135,22 @@ def pytest_collection_modifyitems(
     runs with the first one only. One with `ONE_TENSORFLOW = True`, where TensorFlow
     plays no part, runs beside TensorFlow 2.16 and later only. So does a test or a case
     marked `one_tensorflow`: another one of its kind runs on TF 2.15 too.
+
+    A case with tf_keras that TF 2.15 runs with its own Keras 2 needs `--all` elsewhere.
     """
     is_fast = config.getoption("--fast")
     firsts: dict[str, str] = {}
+    firsts_on_tf215: dict[str, str] = {}
+
+    def is_first_of(first: dict[str, str], item: pytest.Item) -> bool:
+        test = item.nodeid.partition("[")[0]
+        return first.setdefault(test, item.nodeid) == item.nodeid
+
+    def is_on_tf215(item: pytest.Item) -> bool:
+        """Whether TF 2.15 runs the case without `--all`, with its Keras 2."""
+        if _is_of_one_tensorflow(item) or not _is_for_tf215(item):
+            return False
+        return is_first_of(firsts_on_tf215, item) or not _is_sampled(item)
 
     def is_left_out(item: pytest.Item) -> bool:
         is_all = config.getoption("--all") or (
@@ -145,24 +158,16 @@ def pytest_collection_modifyitems(
         )
         if not is_all and item.get_closest_marker("exhaustive") is not None:
             return True
-        if len(FLAVOURS) == 1 and not is_all and not _is_for_tf215(item):
-            return True
-        if len(FLAVOURS) == 1 and (
-            _of_module(item, "ONE_TENSORFLOW")
-            or item.get_closest_marker("one_tensorflow") is not None
-        ):
-            return True
-        test = item.nodeid.partition("[")[0]
-        is_first = firsts.setdefault(test, item.nodeid) == item.nodeid
-        if len(FLAVOURS) == 1 and not is_all and not is_first and _is_sampled(item):
-            return True
+        if len(FLAVOURS) == 1:
+            return _is_of_one_tensorflow(item) or not (is_all or is_on_tf215(item))
         case = getattr(item, "callspec", None)
-        values = [] if case is None else case.params.values()
-        names = {value for value in values if isinstance(value, str)}
-        has_other_keras = bool(names.intersection(FLAVOURS[1:]))
+        params = {} if case is None else case.params
+        if params.get("keras") == "tf_keras" and not is_all and is_on_tf215(item):
+            return True
+        has_other_keras = FLAVOURS[1] in map(str, params.values())
         if has_other_keras and (is_fast or _of_module(item, "ONE_KERAS")):
             return True
-        return bool(is_fast and (_is_slow(item) or not is_first))
+        return is_fast and (_is_slow(item) or not is_first_of(firsts, item))
 
     left_out = {item for item in items if is_left_out(item)}
     items[:] = [item for item in items if item not in left_out]
@@ -180,6 +185,12 @@ def _is_of_today(item: pytest.Item) -> bool:
     """Whether today is the day of the week on which the whole file runs."""
     file = item.path.relative_to(ROOT).as_posix()
     return (zlib.crc32(file.encode()) - int(os.environ[RUN_DAY])) % DAYS_FOR_ALL == 0
+
+
+def _is_of_one_tensorflow(item: pytest.Item) -> bool:
+    """Whether TensorFlow plays no part, or another case shows the same on TF 2.15."""
+    marked = item.get_closest_marker("one_tensorflow") is not None
+    return marked or _of_module(item, "ONE_TENSORFLOW")
 
 
 def _is_for_tf215(item: pytest.Item) -> bool:

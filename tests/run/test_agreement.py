@@ -167,7 +167,7 @@ def test_doctor_and_rewrite_know_each_idiom(name: str, tmp_path: Path) -> None:
 
 @ON_NEWEST
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(60, in_make_test=2))
+@pytest.mark.parametrize("seed", seeds(60, in_make_test=1))
 def test_random_names_have_one_answer(
     seed: int, tmp_path: Path, launcher: ForkServer, fork_server: ForkServer
 ) -> None:
@@ -176,7 +176,7 @@ def test_random_names_have_one_answer(
 
 @ON_NEWEST
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(4, in_make_test=2))
+@pytest.mark.parametrize("seed", seeds(4, in_make_test=1))
 def test_what_doctor_is_content_with_runs(
     seed: int, tmp_path: Path, launcher: ForkServer
 ) -> None:
