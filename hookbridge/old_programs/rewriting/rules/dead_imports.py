@@ -109,8 +109,10 @@ def _gone_module(imported: Import, become: Resolution, context: Context) -> str:
 def _plain(imported: Import, become: Resolution, context: Context) -> NewImport | None:
     """Return what replaces `import a.b`, whose uses are renamed."""
     if imported.bound == "tensorflow":  # `import tensorflow.contrib.slim` binds it
-        if not (become.is_removed or become.replacement):
-            return None  # the module is there
+        known = context.module, context.in_program, context.target
+        is_written = become.is_removed or become.replacement
+        if not (is_written or private_keras.goes(imported, *known)):
+            return None  # the module is there, or a person has to look
         has_mark = context.has_mark(imported.node)
         if _is_bound_above(imported, context) and not has_mark:
             return _NOTHING
