@@ -51,6 +51,10 @@ LOST_SECS = 4.0
 # What a parameter server of a strategy writes at SIGTERM; its chief looks for it.
 PREEMPTED_NOTE = "preempted"
 FOLLOW_SECS = 1.0
+# Threads of a strategy's server in addition to those that steps may hold. Without them
+# the note that the chief has left came seconds late, or never, in some jobs of which a
+# task had been stopped for a while.
+NOTE_THREADS = 8
 
 
 def serve(
@@ -186,7 +190,9 @@ def serve_strategy(config: ClusterConfig, *, start_secs: float) -> NoReturn:
     # A worker may hold a thread of another task while it waits for a variable: with
     # fewer threads servers could deadlock.
     threads = max(len(config.cluster["worker"]) + 1, os.cpu_count() or 1)
-    options = tf.compat.v1.ConfigProto(inter_op_parallelism_threads=threads)
+    options = tf.compat.v1.ConfigProto(
+        inter_op_parallelism_threads=threads + NOTE_THREADS
+    )
     server = start_server(config, options)
     target, preempted = server.target, threading.Event()
 
