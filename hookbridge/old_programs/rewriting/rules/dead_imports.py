@@ -109,14 +109,7 @@ def _gone_module(imported: Import, become: Resolution, context: Context) -> str:
 def _plain(imported: Import, become: Resolution, context: Context) -> NewImport | None:
     """Return what replaces `import a.b`, whose uses are renamed."""
     if imported.bound == "tensorflow":  # `import tensorflow.contrib.slim` binds it
-        known = context.module, context.in_program, context.target
-        is_written = become.is_removed or become.replacement
-        if not (is_written or private_keras.goes(imported, *known)):
-            return None  # the module is there, or a person has to look
-        has_mark = context.has_mark(imported.node)
-        if _is_bound_above(imported, context) and not has_mark:
-            return _NOTHING
-        return NewImport("import tensorflow")
+        return _plain_tensorflow(imported, become, context)
     if imported.bound == KERAS and become.code in old_keras.CODES:
         whole = context.resolve(KERAS) or become
         return _line(imported, whole.replacement, context)
@@ -125,6 +118,20 @@ def _plain(imported: Import, become: Resolution, context: Context) -> NewImport 
     # Python removed a whole module.
     has_other = is_module and become.replacement
     return NewImport(f"import {become.replacement}") if has_other else None
+
+
+def _plain_tensorflow(
+    imported: Import, become: Resolution, context: Context
+) -> NewImport | None:
+    """Return what replaces `import tensorflow.a`, whose uses are renamed."""
+    known = context.module, context.in_program, context.target
+    is_written = become.is_removed or become.replacement
+    if not (is_written or private_keras.goes(imported, *known)):
+        return None  # the module is there, or a person has to look
+    has_mark = context.has_mark(imported.node)
+    if _is_bound_above(imported, context) and not has_mark:
+        return _NOTHING
+    return NewImport("import tensorflow")
 
 
 def _is_bound_above(imported: Import, context: Context) -> bool:
