@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hookbridge import contrib as contrib
     from hookbridge import errors as errors
     from hookbridge import estimator as estimator
+    from hookbridge import legacy as legacy
     from hookbridge import old_programs as old_programs
     from hookbridge import testing as testing
     from hookbridge.adapters.callback_to_hook import CallbackToHook as CallbackToHook
@@ -73,6 +74,7 @@ __all__, _lookup, __dir__ = attach(
         "estimator": "hookbridge",
         "explain": "hookbridge.insight.explanation",
         "in_begin": "hookbridge.adapters.guests.in_begin",
+        "legacy": "hookbridge",
         "loops": "hookbridge.jobs",
         "old_programs": "hookbridge",
         "profile": "hookbridge.insight.guest_profile",

@@ -22,12 +22,12 @@ import pytest
 from fork_server import ForkServer
 from launching import as_own_file, launch_fork
 
+import hookbridge as hb
 from hookbridge.cli import main
 from hookbridge.old_programs.run.given_back import (
     old_libraries,
     removed_methods,
     removed_names,
-    removed_pictures,
 )
 from hookbridge.old_programs.scanning.scan import scan
 from hookbridge.tf1_names import removed_in_libraries
@@ -65,7 +65,7 @@ def test_modules_that_a_library_lost_come_back(
         for name in [n for n in sys.modules if n.startswith(("scipy", "sklearn"))]:
             del sys.modules[name]
     assert names["split"] == 1 and names["found"] == 2 and names["is_same"]
-    assert names["imsave"] is removed_pictures.imsave
+    assert names["imsave"] is hb.legacy.imsave
     assert names["args"] == ["a", "b"] and names["asked"] is float
     assert names["numbers"] == (float, -np.inf, np.float32, True)
 
