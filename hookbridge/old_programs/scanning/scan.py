@@ -104,7 +104,7 @@ def findings_of(module: Module, in_program: InProgram, target: Target) -> list[F
             way = name.replace("accuracy", "acc")
             log = finding_at(module, None, "KERAS_LOG", name, f"`{way}`", first=line)
             findings.append(log)
-    findings += readers_on_gpu(module)
+    findings += readers_on_gpu(module, in_program.called_on_gpu)
     findings += _old_callbacks(module, in_program)
     findings += _session_of_threads(module, in_program)
     for use, name in python2_uses(module):
