@@ -25,12 +25,13 @@ if TYPE_CHECKING:
     from hookbridge.legacy.pictures import imsave as imsave
     from hookbridge.legacy.pictures import toimage as toimage
 
-_WHERE = {
-    "bytescale": "hookbridge.legacy.pictures",
-    "imread": "hookbridge.legacy.pictures",
-    "imresize": "hookbridge.legacy.pictures",
-    "imsave": "hookbridge.legacy.pictures",
-    "toimage": "hookbridge.legacy.pictures",
-}
-__all__ = tuple(_WHERE)
-__getattr__, __dir__ = attach(__name__, _WHERE)
+__all__, __getattr__, __dir__ = attach(
+    __name__,
+    {
+        "bytescale": "hookbridge.legacy.pictures",
+        "imread": "hookbridge.legacy.pictures",
+        "imresize": "hookbridge.legacy.pictures",
+        "imsave": "hookbridge.legacy.pictures",
+        "toimage": "hookbridge.legacy.pictures",
+    },
+)
