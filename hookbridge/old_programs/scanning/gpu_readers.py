@@ -11,7 +11,6 @@ from hookbridge.tf1_names.syntax import last_name, nodes_inside
 from hookbridge.tf1_names.target import table
 
 _READERS = frozenset(table("names")["queue readers"])
-_WAY = '`tf.device("/cpu:0")` around readers and their queues'
 
 
 def readers_on_gpu(module: Module) -> Iterator[Finding]:
@@ -39,7 +38,8 @@ def readers_on_gpu(module: Module) -> Iterator[Finding]:
                 blocks[function] = None
                 waiting.append(function)
     for call, name in readers.items():
-        yield finding_at(module, call, "GPU_READER", name, _WAY)
+        way = f"`hb.legacy.{last_name(call.func)}`"
+        yield finding_at(module, call, "GPU_READER", name, way)
 
 
 def _device(node: ast.AST, module: Module) -> str:
