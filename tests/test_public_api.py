@@ -37,13 +37,14 @@ def test_type_checkers_read_the_names_of_the_table(package: str) -> None:
     assert module.__file__ is not None
     tree = ast.parse(Path(module.__file__).read_text("utf-8"))
     (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    (table,) = (node for node in ast.walk(tree) if isinstance(node, ast.Dict))
     read = {
         alias.asname: node.module
         for node in block.body
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    assert read == vars(module)["_WHERE"]
+    assert read == ast.literal_eval(table)
 
 
 @pytest.mark.parametrize("package", ["callbacks", "data", "loops"])

@@ -39,21 +39,22 @@ if TYPE_CHECKING:
     from hookbridge.legacy.readers import TFRecordReader as TFRecordReader
     from hookbridge.legacy.readers import WholeFileReader as WholeFileReader
 
-_WHERE = {
-    "FixedLengthRecordReader": "hookbridge.legacy.readers",
-    "IdentityReader": "hookbridge.legacy.readers",
-    "TFRecordReader": "hookbridge.legacy.readers",
-    "TextLineReader": "hookbridge.legacy.readers",
-    "WholeFileReader": "hookbridge.legacy.readers",
-    "array": "hookbridge.legacy.arrays",
-    "asanyarray": "hookbridge.legacy.arrays",
-    "asarray": "hookbridge.legacy.arrays",
-    "bytescale": "hookbridge.legacy.pictures",
-    "imread": "hookbridge.legacy.pictures",
-    "imresize": "hookbridge.legacy.pictures",
-    "imsave": "hookbridge.legacy.pictures",
-    "share_keras_session": "hookbridge.legacy.keras_session",
-    "toimage": "hookbridge.legacy.pictures",
-}
-__all__ = tuple(_WHERE)
-__getattr__, __dir__ = attach(__name__, _WHERE)
+__all__, __getattr__, __dir__ = attach(
+    __name__,
+    {
+        "FixedLengthRecordReader": "hookbridge.legacy.readers",
+        "IdentityReader": "hookbridge.legacy.readers",
+        "TFRecordReader": "hookbridge.legacy.readers",
+        "TextLineReader": "hookbridge.legacy.readers",
+        "WholeFileReader": "hookbridge.legacy.readers",
+        "array": "hookbridge.legacy.arrays",
+        "asanyarray": "hookbridge.legacy.arrays",
+        "asarray": "hookbridge.legacy.arrays",
+        "bytescale": "hookbridge.legacy.pictures",
+        "imread": "hookbridge.legacy.pictures",
+        "imresize": "hookbridge.legacy.pictures",
+        "imsave": "hookbridge.legacy.pictures",
+        "share_keras_session": "hookbridge.legacy.keras_session",
+        "toimage": "hookbridge.legacy.pictures",
+    },
+)

@@ -16,6 +16,7 @@ from hookbridge.old_programs.reading.named_uses import uses
 from hookbridge.old_programs.reading.programs import read_programs
 from hookbridge.old_programs.reading.python2 import FROM_PYTHON_2
 from hookbridge.old_programs.scanning import calls, guests, private_keras
+from hookbridge.old_programs.scanning.earlier_releases import of_earlier_releases
 from hookbridge.old_programs.scanning.findings import (
     CODES,
     Finding,
@@ -104,7 +105,8 @@ def findings_of(module: Module, in_program: InProgram, target: Target) -> list[F
             way = name.replace("accuracy", "acc")
             log = finding_at(module, None, "KERAS_LOG", name, f"`{way}`", first=line)
             findings.append(log)
-    findings += readers_on_gpu(module)
+    findings += readers_on_gpu(module, in_program.called_on_gpu)
+    findings += of_earlier_releases(module)
     findings += _old_callbacks(module, in_program)
     findings += _session_of_threads(module, in_program)
     for use, name in python2_uses(module):
