@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from hookbridge import contrib as contrib
     from hookbridge import errors as errors
     from hookbridge import estimator as estimator
+    from hookbridge import legacy as legacy
     from hookbridge import old_programs as old_programs
     from hookbridge import testing as testing
     from hookbridge.adapters.callback_to_hook import CallbackToHook as CallbackToHook
@@ -54,36 +55,38 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_WHERE = {
-    "CallbackToHook": "hookbridge.adapters.callback_to_hook",
-    "HookToCallback": "hookbridge.adapters.hook_to_callback",
-    "TowerOptimizer": "hookbridge.jobs.loops.towers.replicate_model_fn",
-    "Validation": "hookbridge.ground.validation",
-    "ValidationReport": "hookbridge.ground.validation",
-    "as_callbacks": "hookbridge.adapters.convert",
-    "as_hooks": "hookbridge.adapters.convert",
-    "callbacks": "hookbridge.jobs",
-    "checkpoints": "hookbridge",
-    "compare": "hookbridge.reference.comparison",
-    "contrib": "hookbridge",
-    "data": "hookbridge.jobs",
-    "errors": "hookbridge",
-    "estimator": "hookbridge",
-    "explain": "hookbridge.insight.explanation",
-    "in_begin": "hookbridge.adapters.guests.in_begin",
-    "loops": "hookbridge.jobs",
-    "old_programs": "hookbridge",
-    "profile": "hookbridge.insight.guest_profile",
-    "record": "hookbridge.insight.report.recording",
-    "recorder": "hookbridge.reference.recorder",
-    "recording": "hookbridge.reference.port",
-    "replay": "hookbridge.reference.replay",
-    "replicate_model_fn": "hookbridge.jobs.loops.towers.replicate_model_fn",
-    "set_role": "hookbridge.adapters.guests.roles",
-    "testing": "hookbridge",
-}
-__all__ = tuple(_WHERE)
-_lookup, __dir__ = attach(__name__, _WHERE)
+__all__, _lookup, __dir__ = attach(
+    __name__,
+    {
+        "CallbackToHook": "hookbridge.adapters.callback_to_hook",
+        "HookToCallback": "hookbridge.adapters.hook_to_callback",
+        "TowerOptimizer": "hookbridge.jobs.loops.towers.replicate_model_fn",
+        "Validation": "hookbridge.ground.validation",
+        "ValidationReport": "hookbridge.ground.validation",
+        "as_callbacks": "hookbridge.adapters.convert",
+        "as_hooks": "hookbridge.adapters.convert",
+        "callbacks": "hookbridge.jobs",
+        "checkpoints": "hookbridge",
+        "compare": "hookbridge.reference.comparison",
+        "contrib": "hookbridge",
+        "data": "hookbridge.jobs",
+        "errors": "hookbridge",
+        "estimator": "hookbridge",
+        "explain": "hookbridge.insight.explanation",
+        "in_begin": "hookbridge.adapters.guests.in_begin",
+        "legacy": "hookbridge",
+        "loops": "hookbridge.jobs",
+        "old_programs": "hookbridge",
+        "profile": "hookbridge.insight.guest_profile",
+        "record": "hookbridge.insight.report.recording",
+        "recorder": "hookbridge.reference.recorder",
+        "recording": "hookbridge.reference.port",
+        "replay": "hookbridge.reference.replay",
+        "replicate_model_fn": "hookbridge.jobs.loops.towers.replicate_model_fn",
+        "set_role": "hookbridge.adapters.guests.roles",
+        "testing": "hookbridge",
+    },
+)
 
 
 def __getattr__(name: str) -> Any:

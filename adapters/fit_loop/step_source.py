@@ -62,11 +62,14 @@ class StepInstallation(Protocol):
     def without_step(self, error: BaseException, *, is_first: bool) -> Any:
         """Return what the loop gets where a hook's error has ended it early."""
 
-    def suspend(self) -> None: ...
+    def suspend(self) -> None:
+        """Let a loop inside the run take the model."""
 
-    def resume(self) -> None: ...
+    def resume(self) -> None:
+        """Take the model again: the loop inside has ended."""
 
-    def leave(self) -> None: ...
+    def leave(self) -> None:
+        """Give the model its own function back."""
 
 
 class RunFunction(Protocol):

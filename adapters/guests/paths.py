@@ -19,9 +19,11 @@ class WritesFolders(Protocol):
     """A callback that tells to which folders it will write, and whether a model."""
 
     @property
-    def saves_whole_model(self) -> bool: ...
+    def saves_whole_model(self) -> bool:
+        """Whether it saves the whole model, not only weights."""
 
-    def written_folders(self) -> list[str]: ...
+    def written_folders(self) -> list[str]:
+        """Return the folders to which it will write."""
 
 
 def written_by_callback(

@@ -9,6 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.ground.protocols import Operation, Tensor
+from hookbridge.ground.walks import reached
 
 # Ops that pass a tensor on unchanged.
 PASSES = ("Identity", "RefIdentity", "Enter", "RefEnter", "Switch", "RefSwitch")
@@ -19,15 +20,12 @@ _ROW_UPDATES = re.compile(r"(^|/)update_[^/]+/[^/]+$")
 
 def ancestors(ops: Iterable[Any]) -> frozenset[Any]:
     """Every op that has to run for `ops`, themselves included."""
-    visited = set()
-    todo = list(ops)
-    while todo:
-        op = todo.pop()
-        if op not in visited:
-            visited.add(op)
-            todo.extend(t.op for t in op.inputs)
-            todo.extend(op.control_inputs)
-    return frozenset(visited)
+    return reached(ops, lambda op: [*inputs_of(op), *op.control_inputs])
+
+
+def inputs_of(op: Any) -> list[Any]:
+    """Return the ops whose values an op takes."""
+    return [tensor.op for tensor in op.inputs]
 
 
 def source_op(tensor: Tensor) -> Any:

@@ -30,11 +30,12 @@ if TYPE_CHECKING:
     from hookbridge.checkpoints.restoring import newest as newest
     from hookbridge.checkpoints.restoring import restore as restore
 
-_WHERE = {
-    "BackgroundSaverHook": "hookbridge.checkpoints.background_saves",
-    "RestoreReport": "hookbridge.checkpoints.matches",
-    "newest": "hookbridge.checkpoints.restoring",
-    "restore": "hookbridge.checkpoints.restoring",
-}
-__all__ = tuple(_WHERE)
-__getattr__, __dir__ = attach(__name__, _WHERE)
+__all__, __getattr__, __dir__ = attach(
+    __name__,
+    {
+        "BackgroundSaverHook": "hookbridge.checkpoints.background_saves",
+        "RestoreReport": "hookbridge.checkpoints.matches",
+        "newest": "hookbridge.checkpoints.restoring",
+        "restore": "hookbridge.checkpoints.restoring",
+    },
+)

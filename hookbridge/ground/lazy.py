@@ -11,8 +11,8 @@ from hookbridge.ground.nearest_names import alike
 
 def attach(
     package: str, where: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """`__getattr__` and `__dir__` (PEP 562) of a package with names of this kind.
+) -> tuple[tuple[str, ...], Callable[[str], Any], Callable[[], list[str]]]:
+    """`__all__`, `__getattr__` and `__dir__` (PEP 562) of a package.
 
     Type checkers read the same names in the package's block `if TYPE_CHECKING:`;
     tests/test_public_api.py holds both together.
@@ -23,8 +23,9 @@ def attach(
         the package that the module is in.
 
     Returns:
-      The two functions. The first raises AttributeError, with the nearest names, for
-      any other name; the second lists the public names and Python's own.
+      The public names and two functions. The first raises AttributeError, with the
+      nearest names, for any other name; the second lists the public names and Python's
+      own.
     """
 
     def getattr_(name: str) -> Any:
@@ -45,4 +46,4 @@ def attach(
             {*where, *(name for name in package_names if name.startswith("__"))}
         )
 
-    return getattr_, dir_
+    return tuple(where), getattr_, dir_

@@ -58,4 +58,3 @@ class Validation(Protocol):
         Returns:
           `{metric: value}` over all batches, without the prefix `val_`.
         """
-        ...

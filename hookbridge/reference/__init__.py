@@ -1,7 +1,7 @@
 """Reference runs: what a training did, step by step, and where a port first differs.
 
 Reading order: `array_norms`, `recording_files` (what a recording is) with
-`recording_writer`, `recorder` (`hb.recorder`) with `graph_step`, `graph_walks`,
+`recording_writer`, `recorder` (`hb.recorder`) with `graph_step`,
 `graph_gradients`, `graph_states`, `fit_step` and, for what known mistakes would give,
 `graph_variations` with `variation`, `mistakes_in_values`, `mistakes_in_nodes` and
 `label_smoothing`; `replay` (`hb.replay`), `port` (`hb.recording`) with

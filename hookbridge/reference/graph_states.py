@@ -7,14 +7,14 @@ updates wherever its train op reaches them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from hookbridge.adapters.session_graph import graph_ops, session_variables, step_movers
 from hookbridge.ground import collected
 from hookbridge.ground.protocols import Graph, Variable
+from hookbridge.ground.walks import reached
 from hookbridge.reference.graph_gradients import is_of_gradients
-from hookbridge.reference.graph_walks import inputs_of, reached
 
 
 def moved(graph: Graph, ops: Collection[Any], known: Iterable[Any]) -> list[Any]:
@@ -46,16 +46,16 @@ def _is_moved(graph: Graph, ops: Collection[Any], variable: Variable) -> bool:
         for op in _users(handle)
         if op in ops and step_movers.writes_to(graph, op, handle)
     ]
-    of_gradients = any(map(is_of_gradients, reached(writers, inputs_of)))
+    of_gradients = any(map(is_of_gradients, reached(writers, graph_ops.inputs_of)))
     return bool(writers) and not of_gradients
 
 
-def _users(own: Any) -> Iterator[Any]:
-    """Yield the ops that take a variable, also through ops that only pass it on."""
-    todo, visited = list(own.outputs), set()
-    while todo:
-        for op in todo.pop().consumers():
-            if op not in visited:
-                visited.add(op)
-                yield op
-                todo += op.outputs if op.type in graph_ops.PASSES else []
+def _users(own: Any) -> frozenset[Any]:
+    """Return the ops that take a variable, also through ops that only pass it on."""
+
+    def users_of_passed(op: Any) -> list[Any]:
+        is_passed = op is own or op.type in graph_ops.PASSES
+        outputs = op.outputs if is_passed else []
+        return [user for output in outputs for user in output.consumers()]
+
+    return reached([own], users_of_passed) - {own}

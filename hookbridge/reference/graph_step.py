@@ -22,9 +22,9 @@ from hookbridge.adapters.session_graph.steps import StepFinder
 from hookbridge.ground import collected
 from hookbridge.ground.protocols import Graph, Operation, RunContext, Tensor
 from hookbridge.ground.structures import flat_feeds
+from hookbridge.ground.walks import reached
 from hookbridge.reference import graph_gradients, graph_states
 from hookbridge.reference.graph_variations import GraphCopy, recorded_variations
-from hookbridge.reference.graph_walks import reached
 from hookbridge.reference.measures import finite
 from hookbridge.reference.recording_files import CHANGES_GRADIENTS, Recording
 from hookbridge.reference.variations import VARIATIONS

@@ -20,8 +20,8 @@ from absl import logging
 from hookbridge.adapters.session_graph import graph_ops
 from hookbridge.ground.collected import VARIABLES
 from hookbridge.ground.protocols import Graph, Operation
+from hookbridge.ground.walks import reached
 from hookbridge.reference.array_norms import norm, whole_gradient
-from hookbridge.reference.graph_walks import inputs_of, reached
 from hookbridge.reference.mistakes_in_nodes import node_variations
 from hookbridge.reference.mistakes_in_values import value_variations
 from hookbridge.reference.variation import Edit, Variation
@@ -60,7 +60,7 @@ class GraphCopy:
         fed = {tensor.op.name for tensor in fetches["batch"].values()}
 
         def needed_by(op: Any) -> list[Any]:
-            return [] if op.name in fed or _is_read(op) else inputs_of(op)
+            return [] if op.name in fed or _is_read(op) else graph_ops.inputs_of(op)
 
         # Those that compute these ends, up to feeds and reads of variables.
         computing = reached(ends, needed_by)

@@ -6,12 +6,13 @@ Each function looks for what a mistake could be made of, and yields variations.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from hookbridge.ground.protocols import Operation
+from hookbridge.ground.walks import reached
 from hookbridge.reference.graph_gradients import is_of_gradients
 from hookbridge.reference.variation import Variation
 
@@ -87,16 +88,13 @@ def _matrices_after(copy: Any, op: Operation, size: int) -> Iterator[str]:
 
 def _products_after(op: Operation) -> list[Any]:
     """Return the matrix products that an op's output goes into, through simple ops."""
-    todo, products = [op], []
-    for _ in range(20):
-        if not todo:
-            break
-        for user in todo.pop().outputs[0].consumers():
-            if user.type in ("MatMul", "BatchMatMulV2"):
-                products.append(user)
-            elif user.type in _SIMPLE:
-                todo.append(user)
-    return products
+
+    def users_of_simple(user: Any) -> Iterable[Any]:
+        is_passed = user is op or user.type in _SIMPLE
+        return user.outputs[0].consumers() if is_passed else ()
+
+    after = reached([op], users_of_simple)
+    return [user for user in after if user.type in ("MatMul", "BatchMatMulV2")]
 
 
 def _gates(copy: object) -> Iterator[Variation]:
@@ -185,15 +183,15 @@ def _splits(op: Operation, count: int) -> bool:
 
 def _is_split(copy: Any, read: str, count: int) -> bool:
     """Return whether what is computed of a variable is split into so many."""
-    todo, steps = [op for op in copy.ops if op.name == read], 0
-    while todo and steps < 200:
-        op, steps = todo.pop(), steps + 1
-        if _splits(op, count):
-            return True
-        if op.name == read or op.type in _BEFORE_A_SPLIT:
-            users = (user for output in op.outputs for user in output.consumers())
-            todo += [user for user in users if not is_of_gradients(user)]
-    return False
+
+    def users_before_a_split(op: Any) -> list[Any]:
+        if op.name != read and op.type not in _BEFORE_A_SPLIT:
+            return []
+        users = (user for output in op.outputs for user in output.consumers())
+        return [user for user in users if not is_of_gradients(user)]
+
+    reads = [op for op in copy.ops if op.name == read]
+    return any(_splits(op, count) for op in reached(reads, users_before_a_split))
 
 
 def _transposed(copy: Any) -> Iterator[Variation]:

@@ -110,6 +110,8 @@ FILES_IN_TENSORFLOW: dict[str, Source] = {
 }
 # The last parts of the names of its files, of which programs import private ones too.
 FILES_IN_AREAS: frozenset[str] = frozenset(table("names")["files of contrib"])
+# Modules of releases before 1.15 that this one does not have.
+_EARLIER: frozenset[str] = frozenset(table("names")["earlier modules of contrib"])
 
 
 def areas_above(path: str) -> bool:
@@ -126,9 +128,22 @@ def as_in_tf1(name: str) -> str:
 
 
 def was_module(path: str) -> bool:
-    """Return whether a path below `tf.contrib` was a public module in 1.15."""
+    """Return whether a path below `tf.contrib` was a module, or may have been a file.
+
+    A name in lower case in the files of an area may have been a file or a function:
+    nobody knows, once the area is gone.
+    """
+    _, file, name = in_files(path)
+    if file is not None:
+        return name.islower() and not name.startswith("_")
     modules: dict[str, list[str]] = table("public-1.15")["contrib"]
-    return path in modules or path in modules[""]
+    return (
+        path in modules
+        or path in modules[""]
+        or path in table("public-1.15")["imports of contrib"]
+        or path in _EARLIER
+        or path.endswith(".python")
+    )
 
 
 def names() -> dict[str, list[str]]:

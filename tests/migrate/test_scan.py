@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from migrate_command import Output, command
+from migrate_command import Output, command, in_place
 
 from hookbridge import errors
 from hookbridge import old_programs as migrate
@@ -72,6 +72,39 @@ def test_rows_of_unequal_length_may_come_from_another_file(tmp_path: Path) -> No
     text = "import data\ndata.batches(list(zip(x, y)))\n"
     (found,) = scan_text(tmp_path, text)
     assert (Path(found.file).name, found.code) == ("data.py", "UNEQUAL_ROWS")
+
+
+READERS = {
+    "net/__init__.py": "from net.model import Model\n",
+    "net/model.py": "import tensorflow as tf\nfrom net import data\n"
+    "class Model:\n    def __init__(self):\n        self.x = data.read()\n"
+    "    def relu(self):\n        return tf.TFRecordReader()\n"
+    "    def test(self):\n        return data.on_cpu()\n"
+    "    def later(self):\n        return self.test(), tf.IdentityReader()\n",
+    "net/data.py": "import tensorflow as tf\n"
+    "def read():\n    return tf.TextLineReader()\n"
+    "def on_cpu():\n    with tf.device('/cpu:0'):\n        return read_whole()\n"
+    "def read_whole():\n    return tf.WholeFileReader()\n",
+    "train.py": "import tensorflow as tf\nfrom net import Model\n"
+    "with tf.device('/gpu:%d' % 0):\n    model = Model()\n    tf.nn.relu(model.x)\n"
+    "    model.later()\n",
+}
+
+
+def test_queue_readers_on_a_gpu_may_be_in_another_file(tmp_path: Path) -> None:
+    """The rewrite changes the same places."""
+    for name, text in READERS.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    readers = {
+        f.name for f in migrate.scan([tmp_path]).findings if f.code == "GPU_READER"
+    }
+    assert readers == {"tf.TextLineReader", "tf.IdentityReader"}
+    results = [done.result for done in in_place(tmp_path)]
+    assert not any(result.todos for result in results)
+    edits = [edit.after for result in results for edit in result.edits]
+    ours = {after for after in edits if after.startswith("hb.legacy.")}
+    assert ours == {"hb.legacy.TextLineReader", "hb.legacy.IdentityReader"}
 
 
 HOOKS = """\

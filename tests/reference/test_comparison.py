@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy_ports
 import ported_models
 import pytest
 from one_keras import one_keras
@@ -32,7 +33,7 @@ def references(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def test_right_port_to_numpy(
     name: str, references: dict[str, Path], tmp_path: Path
 ) -> None:
-    ported_models.train_in_numpy(name, references[name], tmp_path / "port")
+    numpy_ports.train_in_numpy(name, references[name], tmp_path / "port")
     result = compare(references[name], tmp_path / "port")
     assert result.is_same, str(result)
 
@@ -115,7 +116,7 @@ def test_fault_is_found(
     """In the right layer, at the right step, and its cause is named first."""
     name, faults, layer, step, variable = FAULTS[cause]
     made = {k: v() if k in ("data", "weights") else v for k, v in faults.items()}
-    ported_models.train_in_numpy(name, references[name], tmp_path / "port", **made)
+    numpy_ports.train_in_numpy(name, references[name], tmp_path / "port", **made)
     result = compare(references[name], tmp_path / "port")
     text = str(result)
     assert result.first is not None, text
@@ -246,7 +247,7 @@ def test_compare_tells_by_its_exit_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ported_models.train_in_session("lstm", tmp_path / "run")
-    ported_models.train_in_numpy("lstm", tmp_path / "run", tmp_path / "port", clip="")
+    numpy_ports.train_in_numpy("lstm", tmp_path / "run", tmp_path / "port", clip="")
     names = tmp_path / "names.json"
     names.write_text('{"out/kernel": "out/kernel"}')
     words = ["compare", str(tmp_path / "run"), str(tmp_path / "port")]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy_ports
 import ported_models
 import pytest
 from port_frameworks import InNumPy
@@ -86,7 +87,7 @@ def test_gradient_in_another_order(
 ) -> None:
     """It is the cause that is named first, with the variable."""
     if program == "mlp":
-        right = ported_models._FORWARD["mlp"]
+        right = numpy_ports.FORWARD["mlp"]
 
         def forward(*args: Any) -> tuple[Any, Any]:
             features, back = right(*args)
@@ -97,9 +98,9 @@ def test_gradient_in_another_order(
 
             return features, changed
 
-        monkeypatch.setitem(ported_models._FORWARD, "mlp", forward)
+        monkeypatch.setitem(numpy_ports.FORWARD, "mlp", forward)
         # L2 of the weight is not transposed with the gradient of the data.
-        ported_models.train_in_numpy("mlp", references["mlp"], tmp_path / "port")
+        numpy_ports.train_in_numpy("mlp", references["mlp"], tmp_path / "port")
     else:
         numpy, plain = InNumPy(), InNumPy().gradients
 

@@ -2,26 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import NamedTuple
-
-
-class Idiom(NamedTuple):
-    """A way in which programs are written.
-
-    Attributes:
-      main: its lines in the main file, which has imported `tensorflow as tf`.
-      files: other files that it needs, `{path: text}`.
-      runs: whether it ends without an error under `hookbridge run`.
-    """
-
-    main: str
-    files: Mapping[str, str] = MappingProxyType({})
-    runs: bool = True
-
-
-_TF = "import tensorflow as tf\n"
+from idiom import TF, Idiom
+from starred_idioms import STARRED
 
 IDIOMS: dict[str, Idiom] = {
     "an alias of a module": Idiom("ops_v1 = tf.train\nops_v1.Saver\n"),
@@ -71,100 +53,10 @@ IDIOMS: dict[str, Idiom] = {
         {
             "parts/__init__.py": "",
             "parts/first.py": "from . import second\n",
-            "parts/second.py": _TF + "x = tf.placeholder(tf.float32)\n",
+            "parts/second.py": TF + "x = tf.placeholder(tf.float32)\n",
         },
     ),
-    "a starred import": Idiom(
-        "from everything import *\narray_ops.unstack(tf.zeros([2]))\n",
-        {"everything.py": _TF + "from tensorflow.python.ops import array_ops\n"},
-    ),
-    "a starred import of other names for TensorFlow": Idiom(
-        "from aliases import *\nv1_train.AdamOptimizer(0.1)\n"
-        "Input('float32')\nflow.get_variable('from_star', [1])\n",
-        {
-            "aliases.py": "import tensorflow as flow\n"
-            "from tensorflow import placeholder as Input\nv1_train = flow.train\n"
-        },
-    ),
-    "bare names of a starred TensorFlow": Idiom(
-        "import bare\n",
-        {
-            "bare.py": "from tensorflow import *\n"
-            "x = placeholder(float32, [2])\n"
-            "weights = contrib.layers.xavier_initializer()\n"
-            "with Session() as session:\n"
-            "    session.run(to_float(reduce_sum(x)), {x: [1, 2]})\n"
-        },
-    ),
-    "bare names of a starred TensorFlow, beside its import": Idiom(
-        "import beside\n",
-        {
-            "beside.py": _TF + "from tensorflow import *\n"
-            "from math import *\n"
-            "size = log(2.0) + trunc(tf.get_variable('beside', [1]).shape[0].value)\n"
-            "def total(x):\n    return reduce_sum(div(x, 2.0))\n"
-            "total(tf.placeholder(float32))\n"
-        },
-    ),
-    "a starred TensorFlow in another file": Idiom(
-        "import takes_star, takes_name\n",
-        {
-            "has_star.py": "from tensorflow import *\n"
-            "from tensorflow.contrib.layers import *\n",
-            "takes_star.py": "from has_star import *\n"
-            "l2_regularizer(0.1)\nplaceholder(float32)\n",
-            "takes_name.py": "from has_star import xavier_initializer as init\n"
-            "from has_star import to_float\ninit()\nto_float(1)\n",
-        },
-    ),
-    "stars of stars, in a circle": Idiom(
-        "import below\n",
-        {
-            "below.py": "from level_1a import *\nplaceholder(float32)\nto_float(1)\n",
-            "level_1a.py": "from level_2 import *\nfrom level_1b import *\n",
-            "level_1b.py": "from level_2 import *\nfrom level_1a import *\n",
-            "level_2.py": "from tensorflow import *\nfrom level_1b import *\n",
-        },
-    ),
-    "starred modules of TensorFlow": Idiom(
-        "import star_modules\n",
-        {
-            "star_modules.py": "from tensorflow.train import *\n"
-            "from tensorflow.contrib.rnn import *\n"
-            "from tensorflow.contrib.image import *\n"
-            "from tensorflow.python.ops.array_ops import *\n"
-            "from tensorflow.logging import *\n"
-            "AdamOptimizer(0.1)\nset_verbosity(ERROR)\nplaceholder('float32')\n"
-            "static_rnn(BasicRNNCell(2), [placeholder('float32', [1, 2])],\n"
-            "           dtype='float32')\n"
-        },
-    ),
-    "a starred module that is tried": Idiom(
-        "import tries_star\n",
-        {
-            "tries_star.py": "try:\n    from tensorflow.contrib.rnn import *\n"
-            "except ImportError:\n    from tensorflow.nn.rnn_cell import *\n"
-            + _TF
-            + "BasicRNNCell(2)\ntf.placeholder(tf.float32)\n"
-        },
-    ),
-    "a starred NumPy": Idiom(
-        "import star_numpy\n",
-        {
-            "star_numpy.py": "from tensorflow import *\nfrom numpy import *\n"
-            "from collections import *\n"
-            "zeros([2]).tolist(), product([2]), Mapping\n"
-        },
-    ),
-    "a starred name that is gone": Idiom(
-        "from tensorflow.contrib.image import *\nrotate(tf.zeros([1, 2, 2, 1]), 0.1)\n",
-        runs=False,
-    ),
-    "a starred name of before 1.0": Idiom(
-        "import oldest\n",
-        {"oldest.py": "from tensorflow import *\nmul(1, 2)\n"},
-        runs=False,
-    ),
+    **STARRED,
     "TensorFlow that a call imports": Idiom(
         "import loads, loads_in_function\n",
         {
@@ -208,19 +100,19 @@ IDIOMS: dict[str, Idiom] = {
     ),
     "a gone name through a module": Idiom(
         "import through_gone\nthrough_gone.tf.mul(1, 2)\n",
-        {"through_gone.py": _TF},
+        {"through_gone.py": TF},
         runs=False,
     ),
     "a folder in sys.path": Idiom(
         "import os, sys\n"
         "sys.path.insert(0, os.path.join(os.path.dirname(__file__), 'lib'))\n"
         "import shared\n",
-        {"lib/shared.py": _TF + "value = tf.get_variable('v', [1])\n"},
+        {"lib/shared.py": TF + "value = tf.get_variable('v', [1])\n"},
     ),
     "names under a graph of a module's own": Idiom(
         "import graphs\n",
         {
-            "graphs.py": _TF + "with tf.Graph().as_default():\n"
+            "graphs.py": TF + "with tf.Graph().as_default():\n"
             "    size = tf.get_variable('w', [2]).get_shape()[0].value + 1\n"
         },
     ),
@@ -340,9 +232,9 @@ IDIOMS: dict[str, Idiom] = {
         "assert (one.cell, two.name) == (tf.nn.rnn_cell.LSTMCell, 'two')\n"
         "assert given['x'].shape[1].value == 3 and given['__name__'] == 'three'\n",
         {
-            "settings_1.py": _TF + "cell = tf.nn.rnn_cell.LSTMCell\n",
-            "settings_2.py": _TF + "x, name = tf.placeholder(tf.int32), __name__\n",
-            "settings_3.py": _TF + "x = tf.placeholder(tf.int32, [1, size])\n",
+            "settings_1.py": TF + "cell = tf.nn.rnn_cell.LSTMCell\n",
+            "settings_2.py": TF + "x, name = tf.placeholder(tf.int32), __name__\n",
+            "settings_3.py": TF + "x = tf.placeholder(tf.int32, [1, size])\n",
         },
     ),
     "a name of contrib that is gone": Idiom(
@@ -355,7 +247,7 @@ IDIOMS: dict[str, Idiom] = {
     "an import that only another file uses": Idiom(
         "import uses_it\n",
         {
-            "has_it.py": _TF + "from tensorflow.contrib.image import rotate\n",
+            "has_it.py": TF + "from tensorflow.contrib.image import rotate\n",
             "uses_it.py": "from has_it import rotate\nrotate(1, 2)\n",
         },
         runs=False,
@@ -383,7 +275,7 @@ IDIOMS: dict[str, Idiom] = {
 
 def files_of(names: list[str]) -> dict[str, str]:
     """The files of the program that some idioms make, in this order."""
-    files = {"main.py": _TF + "tf.placeholder(tf.float32)\n"}
+    files = {"main.py": TF + "tf.placeholder(tf.float32)\n"}
     for name in names:
         files["main.py"] += IDIOMS[name].main
         files.update(IDIOMS[name].files)

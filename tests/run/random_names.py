@@ -174,5 +174,6 @@ def _public(kind: str, top: str) -> list[tuple[str, str]]:
 _KINDS = (
     _public("tf", "tf"),
     _public("contrib", "tf.contrib"),
+    _public("imports of contrib", "tf.contrib"),
     [(module, name) for module, names in PRIVATE.items() for name in names],
 )

@@ -145,8 +145,14 @@ def test_a_program_that_asks_for_a_name_gets_the_answer_of_1_15() -> None:
 
 
 def test_every_name_that_does_not_come_back_has_a_way_out() -> None:
-    for area, names in table("public-1.15")["contrib"].items():
-        for name in names:
+    earlier = dict.fromkeys(table("names")["earlier modules of contrib"], ("",))
+    modules = table("public-1.15")
+    for area, names in (
+        *modules["contrib"].items(),
+        *modules["imports of contrib"].items(),
+        *earlier.items(),
+    ):
+        for name in ("", *names):
             dotted = ".".join(filter(None, ("tf.contrib", area, name)))
             outcome = resolve(dotted, Target(NEWEST))
             if outcome is not None and outcome.code == "GONE":
@@ -284,3 +290,8 @@ def test_a_rewritten_program_can_read_a_module_that_is_gone() -> None:
         editor.sgv(1)
     assert not hasattr(editor, "no_such_name")
     assert not hasattr(hb.contrib, "graph_editor")  # as a program asks under `run`
+    removed = hb.contrib.removed
+    with pytest.raises(AttributeError, match="the package TensorFlow GAN"):
+        removed.gan.GANModel  # noqa: B018
+    with pytest.raises(hb.errors.GoneNameError, match=r"ffmpeg\.python\.ops\.decode"):
+        removed.ffmpeg.python.ops.decode()

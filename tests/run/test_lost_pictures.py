@@ -10,35 +10,34 @@ import numpy as np
 import pytest
 from launching import as_own_file
 
-from hookbridge.old_programs.run.given_back import (
-    removed_pictures,
-)
+import hookbridge as hb
+from hookbridge.old_programs.run.given_back import removed_pictures
 
 
 def test_pictures_are_read_written_and_scaled(tmp_path: Path) -> None:
     pytest.importorskip("PIL")
     picture = np.arange(48, dtype=np.uint8).reshape(4, 4, 3) * 5
     file = tmp_path / "picture.png"
-    removed_pictures.imsave(str(file), picture)
-    assert (removed_pictures.imread(str(file)) == picture).all()
-    assert removed_pictures.imread(str(file), flatten=True).shape == (4, 4)
-    assert removed_pictures.imresize(picture, (2, 8)).shape == (2, 8, 3)
-    assert removed_pictures.imresize(picture, 50).shape == (2, 2, 3)
-    assert removed_pictures.imresize(picture, 2.0).shape == (8, 8, 3)
-    removed_pictures.imsave(str(file), np.linspace(-1.0, 1.0, 4).reshape(2, 2))
-    assert removed_pictures.imread(str(file)).tolist() == [[0, 85], [170, 255]]
+    hb.legacy.imsave(str(file), picture)
+    assert (hb.legacy.imread(str(file)) == picture).all()
+    assert hb.legacy.imread(str(file), flatten=True).shape == (4, 4)
+    assert hb.legacy.imresize(picture, (2, 8)).shape == (2, 8, 3)
+    assert hb.legacy.imresize(picture, 50).shape == (2, 2, 3)
+    assert hb.legacy.imresize(picture, 2.0).shape == (8, 8, 3)
+    hb.legacy.imsave(str(file), np.linspace(-1.0, 1.0, 4).reshape(2, 2))
+    assert hb.legacy.imread(str(file)).tolist() == [[0, 85], [170, 255]]
 
 
 def test_arrays_become_pictures_of_the_bytes_that_scipy_made() -> None:
     """The numbers are those of SciPy 1.1."""
     pytest.importorskip("PIL")
     values = np.array([[-1.0, 0.0], [1.0, 3.0]])
-    picture = removed_pictures.toimage(values, cmin=-1.0, cmax=1.0)
+    picture = hb.legacy.toimage(values, cmin=-1.0, cmax=1.0)
     assert (picture.mode, np.asarray(picture).tolist()) == ("L", [[0, 128], [255, 255]])
     channels_first = np.zeros((3, 2, 5), np.uint8)
-    assert removed_pictures.toimage(channels_first).size == (5, 2)
-    assert removed_pictures.toimage(channels_first, mode="L").mode == "L"
-    scaled = removed_pictures.bytescale(values, high=10, low=2)
+    assert hb.legacy.toimage(channels_first).size == (5, 2)
+    assert hb.legacy.toimage(channels_first, mode="L").mode == "L"
+    scaled = hb.legacy.bytescale(values, high=10, low=2)
     assert scaled.tolist() == [[2, 4], [6, 10]]
 
 

@@ -70,13 +70,10 @@ def bucket_by_sequence_length(
     bucket_boundaries: Sequence[int],
     num_threads: int = 1,
     capacity: int = 32,
-    bucket_capacities: Sequence[int] | None = None,
+    *,
     shapes: Any = None,
-    dynamic_pad: bool = False,
-    allow_smaller_final_batch: bool = False,
-    keep_input: object = True,
-    shared_name: str | None = None,
     name: str | None = None,
+    **options: Any,
 ) -> Any:
     """`tf.contrib.training.bucket_by_sequence_length`: lengths, and a batch of them."""
     ends = bucket_boundaries
@@ -95,12 +92,8 @@ def bucket_by_sequence_length(
             len(ends) + 1,
             num_threads,
             capacity,
-            bucket_capacities,
-            None if shapes is None else [[], *shapes],
-            dynamic_pad,
-            allow_smaller_final_batch,
-            keep_input,
-            shared_name,
+            shapes=None if shapes is None else [[], *shapes],
+            **options,
         )
         return lengths, _as_given(tensors, batch)
 

@@ -53,12 +53,11 @@ def linear(
     args: object,
     output_size: int,
     bias: bool,
-    bias_initializer: object = None,
-    kernel_initializer: object = None,
+    *initializers: Any,
+    **named_initializers: Any,
 ) -> Any:
     """Map parts linearly, by variables made or found in the scope."""
-    made = Linear(args, output_size, bias, bias_initializer, kernel_initializer)
-    return made(args)
+    return Linear(args, output_size, bias, *initializers, **named_initializers)(args)
 
 
 def _listed(args: object) -> list[Any]:

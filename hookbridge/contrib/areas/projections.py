@@ -11,7 +11,9 @@ from hookbridge.contrib.areas.linear import Linear
 class _Projection(RNNCell):  # type: ignore[misc]
     """A cell with a dense layer, whose variables are `kernel` and `bias`."""
 
-    def __init__(self, cell: Any, size: int, activation: Any, reuse: object) -> None:
+    def __init__(
+        self, cell: Any, size: int, activation: Any = None, reuse: object = None
+    ) -> None:
         super().__init__(_reuse=reuse)
         self._cell = cell
         self._size = size
@@ -68,12 +70,12 @@ class OutputProjectionWrapper(_Projection):
         self,
         cell: object,
         output_size: int,
-        activation: object = None,
-        reuse: object = None,
+        *args: Any,
+        **named: Any,
     ) -> None:
         if output_size < 1:
             raise ValueError(f"Parameter output_size must be > 0: {output_size}.")
-        super().__init__(cell, output_size, activation, reuse)
+        super().__init__(cell, output_size, *args, **named)
 
     @property
     def output_size(self) -> int:

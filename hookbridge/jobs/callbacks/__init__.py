@@ -31,14 +31,15 @@ if TYPE_CHECKING:
     )
     from hookbridge.jobs.callbacks.summary_writer import SummaryWriter as SummaryWriter
 
-_WHERE = {
-    "EarlyStopper": "hookbridge.jobs.callbacks.early_stopper",
-    "LearningRateScheduler": "hookbridge.jobs.callbacks.learning_rate_scheduler",
-    "ModelUploader": "hookbridge.jobs.callbacks.model_uploader",
-    "PredictionOutputsProcessor": "hookbridge.jobs.callbacks.outputs_processor",
-    "Progress": "hookbridge.jobs.callbacks.progress",
-    "SavedModelExporter": "hookbridge.jobs.callbacks.saved_model_exporter",
-    "SummaryWriter": "hookbridge.jobs.callbacks.summary_writer",
-}
-__all__ = tuple(_WHERE)
-__getattr__, __dir__ = attach(__name__, _WHERE)
+__all__, __getattr__, __dir__ = attach(
+    __name__,
+    {
+        "EarlyStopper": "hookbridge.jobs.callbacks.early_stopper",
+        "LearningRateScheduler": "hookbridge.jobs.callbacks.learning_rate_scheduler",
+        "ModelUploader": "hookbridge.jobs.callbacks.model_uploader",
+        "PredictionOutputsProcessor": "hookbridge.jobs.callbacks.outputs_processor",
+        "Progress": "hookbridge.jobs.callbacks.progress",
+        "SavedModelExporter": "hookbridge.jobs.callbacks.saved_model_exporter",
+        "SummaryWriter": "hookbridge.jobs.callbacks.summary_writer",
+    },
+)

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from hookbridge.jobs.data.pipeline import Pipeline as Pipeline
     from hookbridge.jobs.data.rows import Rows as Rows
 
-_WHERE = {
-    "BadRow": "hookbridge.jobs.data.bad_rows",
-    "Pipeline": "hookbridge.jobs.data.pipeline",
-    "Rows": "hookbridge.jobs.data.rows",
-}
-__all__ = tuple(_WHERE)
-__getattr__, __dir__ = attach(__name__, _WHERE)
+__all__, __getattr__, __dir__ = attach(
+    __name__,
+    {
+        "BadRow": "hookbridge.jobs.data.bad_rows",
+        "Pipeline": "hookbridge.jobs.data.pipeline",
+        "Rows": "hookbridge.jobs.data.rows",
+    },
+)

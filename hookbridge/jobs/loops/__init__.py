@@ -44,20 +44,21 @@ if TYPE_CHECKING:
     from hookbridge.jobs.loops.towers.devices import tower_devices as tower_devices
     from hookbridge.jobs.loops.towers.spec import TowerSpec as TowerSpec
 
-_WHERE = {
-    "CallableSessionHook": "hookbridge.jobs.loops.callable_session",
-    "ClusterConfig": "hookbridge.ground.tf_config",
-    "GroupStopHook": "hookbridge.jobs.loops.group_stop.hook",
-    "LocalCluster": "hookbridge.jobs.loops.tasks.local_cluster",
-    "OwnLoop": "hookbridge.jobs.loops.own_loop",
-    "SessionCluster": "hookbridge.jobs.loops.clusters.session_cluster",
-    "TowerSpec": "hookbridge.jobs.loops.towers.spec",
-    "checkpoints_until_stop": "hookbridge.jobs.loops.group_stop.evaluator",
-    "parameter_server_strategy": "hookbridge.jobs.loops.clusters.parameter_server",
-    "session_config": "hookbridge.jobs.loops.towers.devices",
-    "tower_devices": "hookbridge.jobs.loops.towers.devices",
-    "train_and_evaluate": "hookbridge.jobs.loops.clusters.train_and_evaluate",
-    "training_session": "hookbridge.jobs.loops.callable_session",
-}
-__all__ = tuple(_WHERE)
-__getattr__, __dir__ = attach(__name__, _WHERE)
+__all__, __getattr__, __dir__ = attach(
+    __name__,
+    {
+        "CallableSessionHook": "hookbridge.jobs.loops.callable_session",
+        "ClusterConfig": "hookbridge.ground.tf_config",
+        "GroupStopHook": "hookbridge.jobs.loops.group_stop.hook",
+        "LocalCluster": "hookbridge.jobs.loops.tasks.local_cluster",
+        "OwnLoop": "hookbridge.jobs.loops.own_loop",
+        "SessionCluster": "hookbridge.jobs.loops.clusters.session_cluster",
+        "TowerSpec": "hookbridge.jobs.loops.towers.spec",
+        "checkpoints_until_stop": "hookbridge.jobs.loops.group_stop.evaluator",
+        "parameter_server_strategy": "hookbridge.jobs.loops.clusters.parameter_server",
+        "session_config": "hookbridge.jobs.loops.towers.devices",
+        "tower_devices": "hookbridge.jobs.loops.towers.devices",
+        "train_and_evaluate": "hookbridge.jobs.loops.clusters.train_and_evaluate",
+        "training_session": "hookbridge.jobs.loops.callable_session",
+    },
+)

@@ -40,6 +40,8 @@ class InProgram:
     shared: frozenset[str] = frozenset()
     # Parameters of functions that get lists which may have rows of unequal length.
     rows: frozenset[Parameter] = frozenset()
+    # The names in it that code of its programs in a block for a GPU calls.
+    called_on_gpu: frozenset[str] = frozenset()
     # What it imports from libraries that removed it, and does not use, by full names.
     unused_removed: frozenset[str] = frozenset()
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from hookbridge import errors
+from hookbridge.old_programs.reading.gpu_blocks import called_on_gpu
 from hookbridge.old_programs.reading.import_statements import (
     Import,
     all_imports,
@@ -235,7 +237,13 @@ class Programs:
             taken=frozenset(self._taken(module)),
             shared=frozenset(self._shared_by(module)),
             rows=frozenset(self._rows(module)),
+            called_on_gpu=self._called_on_gpu.get(module, frozenset()),
         )
+
+    @functools.cached_property
+    def _called_on_gpu(self) -> dict[Module, frozenset[str]]:
+        """The names in each module that code in a block for a GPU calls."""
+        return called_on_gpu(self._imports)
 
     def _others(self, module: Module) -> set[Module]:
         """Return the other modules of the programs that a file is a part of."""

@@ -1,0 +1,87 @@
+"""What a program does in blocks for a GPU, and in functions that these call."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from hookbridge.old_programs.reading.modules import Module
+from hookbridge.tf1_names.syntax import last_name, nodes_inside
+
+# The modules that a module imports, by the names under which it imports them.
+_Imports = Mapping[Module, Mapping[str, Module]]
+
+
+def blocks(module: Module) -> Iterator[ast.With]:
+    """Yield the blocks of a module that are for a GPU."""
+    for node in module.nodes:
+        if isinstance(node, ast.With) and _device(node, module) == "gpu":
+            yield node
+
+
+def calls_in(node: ast.AST, module: Module) -> Iterator[ast.Call]:
+    """Yield the calls in a node of a module, but for those in blocks for the CPU."""
+    for part in nodes_inside(node, lambda n: _device(n, module) == "cpu"):
+        if isinstance(part, ast.Call):
+            yield part
+
+
+def functions(module: Module, name: str) -> Iterator[ast.FunctionDef]:
+    """Yield what a call of a name may run: functions, methods and `__init__`."""
+    for node in module.nodes:
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            yield node
+        elif isinstance(node, ast.ClassDef) and node.name == name:
+            for part in node.body:
+                if isinstance(part, ast.FunctionDef) and part.name == "__init__":
+                    yield part
+
+
+def called_on_gpu(imports: _Imports) -> dict[Module, frozenset[str]]:
+    """Return the names in each module that code in a block for a GPU calls.
+
+    Args:
+      imports: the modules of some programs, and what each of them imports.
+    """
+    everywhere = {name: m for own in imports.values() for name, m in own.items()}
+    names: dict[Module, set[str]] = {}
+    waiting: list[tuple[Module, ast.AST]] = [(m, b) for m in imports for b in blocks(m)]
+    while waiting:
+        module, node = waiting.pop()
+        known = {**everywhere, **imports[module]}
+        used = [_owner(dotted, known) for dotted in module.names.bound.values()]
+        others = dict.fromkeys([*imports[module].values(), *filter(None, used)])
+        for call in calls_in(node, module):
+            dotted = module.names.by_imports(call.func) or ""
+            name = dotted.rpartition(".")[2] or last_name(call.func)
+            if dotted:
+                owner = _owner(dotted, known)
+                candidates = [] if owner is None else [owner]
+            else:  # of a method nobody knows whose it is
+                has_own = any(functions(module, name))
+                candidates = [module] if has_own else list(others)
+            for owner in candidates:
+                if name not in names.setdefault(owner, set()):
+                    names[owner].add(name)
+                    waiting += [(owner, f) for f in functions(owner, name)]
+    return {module: frozenset(called) for module, called in names.items()}
+
+
+def _owner(dotted: str, known: Mapping[str, Module]) -> Module | None:
+    """Return the innermost module above a dotted name; None for other libraries."""
+    while dotted := dotted.rpartition(".")[0]:
+        if dotted in known:
+            return known[dotted]
+    return None
+
+
+def _device(node: ast.AST, module: Module) -> str:
+    """Return the kind of device that a block is for; empty where it names none."""
+    for item in node.items[::-1] if isinstance(node, ast.With) else ():
+        call = item.context_expr
+        if not isinstance(call, ast.Call) or not call.args:
+            continue
+        if (module.names.canonical(call.func) or "").endswith(".device"):
+            text = ast.unparse(call.args[0]).lower()
+            return next((kind for kind in ("gpu", "cpu") if f"{kind}:" in text), "")
+    return ""
