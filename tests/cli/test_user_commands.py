@@ -116,7 +116,7 @@ def test_train_in_a_cluster(
     train = [sys.executable, "-m", "hookbridge", "train", "--max_steps=20"]
     train += [str(examples / "digits_towers.py"), "--header_lines=1"]
     train += [f"--train_files={data}", f"--eval_files={data}"]
-    cluster = ["--no_chief", "--num_workers=2", "--num_ps=1", "--evaluator"]
+    cluster = ["--no_chief", "--num_workers=1", "--num_ps=1", "--evaluator"]
     words = ["cluster", *cluster, "--", *train, f"--model_dir={tmp_path}/m"]
     done = fork_server.run("-m", "hookbridge", *words)
     assert done.returncode == 0, done.stderr

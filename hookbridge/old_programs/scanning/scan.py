@@ -45,7 +45,7 @@ _PIN_WAY = "a comment"
 UNUSED_WAY = "the program without this import"
 _ESTIMATOR_WAY = "`hb.estimator.install()` before it is imported"
 _CALLBACK_WAY = "an argument of the callback's constructor"
-_SESSION_WAY = "`K.set_session(session)` in each thread that uses a model"
+_SESSION_WAY = "`hb.legacy.share_keras_session()` before the first model"
 _V1_WAY = "`tf.compat.v1.disable_v2_behavior()` first thing in the program"
 
 
@@ -128,7 +128,9 @@ def _old_callbacks(module: Module, in_program: InProgram) -> Iterator[Finding]:
 def _session_of_threads(module: Module, in_program: InProgram) -> Iterator[Finding]:
     """Find where a program starts threads whose Keras had the session of all."""
     threads, meaning = module.evidence.threads, in_program.meaning
-    if threads is not None and meaning.shares_keras_session:
+    if threads is None or module.evidence.shared_session is not None:
+        return
+    if meaning.shares_keras_session:
         name, line = threads.name, threads.line
         yield finding_at(module, None, "KERAS_SESSION", name, _SESSION_WAY, first=line)
 
