@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 from fork_server import ForkServer
-from launching import launch_fork
+from launching import ROOT, launch_fork
+
+from hookbridge.old_programs import rewrite
 
 READS = """
 import tensorflow as tf
@@ -32,10 +34,17 @@ with tf.Session(config=config) as session:
 
 @pytest.mark.slow
 def test_a_queue_reader_for_missing_gpus_is_on_the_cpu(
-    tmp_path: Path, launcher: ForkServer
+    tmp_path: Path, launcher: ForkServer, fork_server: ForkServer
 ) -> None:
+    """Under `run`, and rewritten."""
     (tmp_path / "lines.txt").write_text("a\nb\nc\n")
     program = tmp_path / "reads.py"
     program.write_text(READS)
+    expected = "[[b'a', b'b'], [b'a', b'b'], [b'c'], [b'c']]\n"
     done = launch_fork(launcher, str(program), cwd=tmp_path)
-    assert done.stdout == "[[b'a', b'b'], [b'a', b'b'], [b'c'], [b'c']]\n", done.stderr
+    assert done.stdout == expected, done.stderr
+    rewritten = rewrite(READS)
+    assert "hb.legacy.TextLineReader()" in rewritten.source and not rewritten.todos
+    program.write_text(rewritten.source)
+    done = fork_server.run(str(program), folder=tmp_path, PYTHONPATH=str(ROOT))
+    assert done.stdout == expected, done.stderr
