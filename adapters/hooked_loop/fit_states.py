@@ -115,7 +115,7 @@ class FitStates(
         everyone = calling_list()
         self._run: Any = run  # None after the end
         call_after_others(everyone, self._calls_after_others)
-        self._num_epochs: int | None = params.get("epochs")
+        self._num_epochs: int = params.get("epochs") or 0
         self._means: EpochMeans | None = run.means or (
             run.host.step_maker.means_of(self._model)
         )
@@ -169,9 +169,11 @@ class FitStates(
     def _before_train_begin(self, logs: Logs = None) -> None:
         """Before `on_train_begin` of all, in which callbacks may restore a backup."""
         files, checkpoint = StateFiles(), restored_from(self._model, self._folder)
-        step = 0
-        if checkpoint is not None:
-            step = files.step_of(checkpoint) or steps_counted(self._model)
+        step = (
+            0
+            if checkpoint is None
+            else files.step_of(checkpoint) or steps_counted(self._model)
+        )
         backups = backups_of(map(unwrapped, calling_list().callbacks))
         self._backup, _ = newest(checkpoint, step, backups, files)
 
@@ -180,9 +182,8 @@ class FitStates(
         call_before_others(calling_list(), self._calls_before_others)
         if not self.saves.guests:
             return
-        prefix = restored_from(self._model, self._folder)
-        if self._backup is not None:
-            prefix = self._backup.prefix
+        of_checkpoint = restored_from(self._model, self._folder)
+        prefix = of_checkpoint if self._backup is None else self._backup.prefix
         loops = self.saves.restore(prefix)
         self._rate.begin(loops)
         self._open_epoch = open_epoch(loops)
@@ -219,8 +220,7 @@ class FitStates(
 
     def _after_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """After all callbacks have had the end of an epoch."""
-        epochs = self._num_epochs
-        self._epochs_left = epochs is not None and epoch + 1 < epochs
+        self._epochs_left = epoch + 1 < self._num_epochs
         self._epoch.end(epoch)
         self.saves.keeper.settle()
         if self._run.has_begun:

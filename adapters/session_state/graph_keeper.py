@@ -131,10 +131,9 @@ class GraphKeeper(SaveKeeper):
                 "`tf.compat.v1.add_to_collection(tf.compat.v1.GraphKeys.SAVERS, "
                 "saver)`."
             )
-        prefix = self._checkpoint_of(self._session)
         backup, self._backup = self._backup, None
-        if backup is not None:
-            prefix = backup.prefix
+        of_checkpoint = self._checkpoint_of(self._session)
+        prefix = of_checkpoint if backup is None else backup.prefix
         if prefix is None:
             return None
         # A worker without a state of its own takes over the chief's.
