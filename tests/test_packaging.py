@@ -115,6 +115,7 @@ def run_in(environment: Path, code: str) -> str:
     return done.stdout
 
 
+@pytest.mark.exhaustive
 def test_commands_from_a_wheel_on_the_path(
     repo_root: Path, built: Path, tmp_path: Path
 ) -> None:
@@ -160,12 +161,9 @@ def sources(root: Path, target: Path) -> Path:
     return target
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param([], id="plain"),
-        pytest.param(["--editable"], id="editable", marks=pytest.mark.exhaustive),
-    ],
+    "kind", [pytest.param([], id="plain"), pytest.param(["--editable"], id="editable")]
 )
 def test_a_checkout_without_links(
     repo_root: Path, tmp_path: Path, kind: list[str]
