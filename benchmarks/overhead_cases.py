@@ -34,23 +34,23 @@ class LossHook(v1.train.SessionRunHook):  # type: ignore[misc]
         self.losses.append(float(run_values.results))
 
 
-class LossCallback(tf.keras.callbacks.Callback):  # type: ignore[misc]
-    """Keeps `logs["loss"]` of every step, which is the mean of the epoch so far."""
+class _Losses(tf.keras.callbacks.Callback):  # type: ignore[misc]
+    """Base class of the callbacks that keep losses."""
 
     def __init__(self) -> None:
         super().__init__()
         self.losses: list[float] = []
+
+
+class LossCallback(_Losses):
+    """Keeps `logs["loss"]` of every step, which is the mean of the epoch so far."""
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         self.losses.append(float(logs["loss"]))
 
 
-class EpochCallback(tf.keras.callbacks.Callback):  # type: ignore[misc]
+class EpochCallback(_Losses):
     """Keeps the loss of every epoch, as most Keras callbacks do."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.losses: list[float] = []
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         self.losses.append(float(logs["loss"]))
