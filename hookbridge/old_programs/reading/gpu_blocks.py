@@ -57,7 +57,9 @@ def _called(
     module: Module, node: ast.AST, imports: _Imports
 ) -> Iterator[tuple[Module, str]]:
     """Yield the modules that may have what a node of a module calls, and its name."""
-    everywhere = {name: m for own in imports.values() for name, m in own.items()}
+    everywhere = {
+        name: m for imported in imports.values() for name, m in imported.items()
+    }
     known = {**everywhere, **imports[module]}
     handed_on = [_owner(dotted, known) for dotted in module.names.bound.values()]
     candidates = dict.fromkeys([*imports[module].values(), *filter(None, handed_on)])
