@@ -34,23 +34,23 @@ class LossHook(v1.train.SessionRunHook):  # type: ignore[misc]
         self.losses.append(float(run_values.results))
 
 
-class LossCallback(tf.keras.callbacks.Callback):  # type: ignore[misc]
-    """Keeps `logs["loss"]` of every step, which is the mean of the epoch so far."""
+class Losses(tf.keras.callbacks.Callback):  # type: ignore[misc]
+    """Keeps losses."""
 
     def __init__(self) -> None:
         super().__init__()
         self.losses: list[float] = []
+
+
+class LossCallback(Losses):
+    """Keeps `logs["loss"]` of every step, which is the mean of the epoch so far."""
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         self.losses.append(float(logs["loss"]))
 
 
-class EpochCallback(tf.keras.callbacks.Callback):  # type: ignore[misc]
+class EpochCallback(Losses):
     """Keeps the loss of every epoch, as most Keras callbacks do."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.losses: list[float] = []
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
         self.losses.append(float(logs["loss"]))

@@ -25,13 +25,7 @@ if TYPE_CHECKING:
     from hookbridge.legacy.pictures import imsave as imsave
     from hookbridge.legacy.pictures import toimage as toimage
 
+_NAMES = ("bytescale", "imread", "imresize", "imsave", "toimage")
 __all__, __getattr__, __dir__ = attach(
-    __name__,
-    {
-        "bytescale": "hookbridge.legacy.pictures",
-        "imread": "hookbridge.legacy.pictures",
-        "imresize": "hookbridge.legacy.pictures",
-        "imsave": "hookbridge.legacy.pictures",
-        "toimage": "hookbridge.legacy.pictures",
-    },
+    __name__, dict.fromkeys(_NAMES, "hookbridge.legacy.pictures")
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from fork_server import ForkServer
-from launching import launch_fork
+from launching import output_of
 
 READS = """
 import tensorflow as tf
@@ -35,7 +35,5 @@ def test_a_queue_reader_for_missing_gpus_is_on_the_cpu(
     tmp_path: Path, launcher: ForkServer
 ) -> None:
     (tmp_path / "lines.txt").write_text("a\nb\nc\n")
-    program = tmp_path / "reads.py"
-    program.write_text(READS)
-    done = launch_fork(launcher, str(program), cwd=tmp_path)
-    assert done.stdout == "[[b'a', b'b'], [b'a', b'b'], [b'c'], [b'c']]\n", done.stderr
+    output = output_of(launcher, tmp_path, READS)
+    assert output == "[[b'a', b'b'], [b'a', b'b'], [b'c'], [b'c']]\n"
