@@ -25,7 +25,8 @@ DEMO := .venv/demo
 NEWEST := .venv/newest
 TF215 := .venv/tf215
 PACKAGING := setup.py pyproject.toml
-# Python compiles what is imported; pip would compile all of TensorFlow and its needs.
+# pip would compile all of TensorFlow and its needs. What tests import is compiled once,
+# when an environment is ready; otherwise each of their workers would do it.
 PIP_FLAGS := --quiet --disable-pip-version-check --no-compile
 DEMO_FLAGS ?=
 PYTEST_FLAGS ?= -q
@@ -145,6 +146,7 @@ $(NEWEST)/.installed: $(PACKAGING)
 	$(NEWEST)/bin/python -m pip install $(PIP_FLAGS) --editable \
 	    ".[tensorflow,test,lint,docs,release,estimator,contrib]"
 	$(NEWEST)/bin/python -m pip install $(PIP_FLAGS) --no-deps tf_keras
+	$(NEWEST)/bin/python -c "import tensorflow, tf_keras"
 	@touch $@
 
 # TF 2.15 has its own Estimator and its own Keras 2: it takes no extra for them.
@@ -153,6 +155,7 @@ $(TF215)/.installed: $(PACKAGING)
 	"$(PYTHON_215)" -m venv --clear $(TF215)
 	$(TF215)/bin/python -m pip install $(PIP_FLAGS) --editable \
 	    ".[test,contrib]" "tensorflow==2.15.1"
+	$(TF215)/bin/python -c "import tensorflow, keras"
 	@touch $@
 
 environments: $(NEWEST)/.installed $(if $(PYTHON_215),$(TF215)/.installed)

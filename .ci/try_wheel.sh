@@ -19,7 +19,8 @@ done
 mkdir "$work/home"
 export HOME="$work/home"
 unset XDG_CONFIG_HOME PYTHONPATH
-export PIP_DISABLE_PIP_VERSION_CHECK=1
+# pip would compile all of TensorFlow and its needs; `no` stands for `--no-compile`.
+export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_COMPILE=no
 "$1" -m venv "$work/env"
 packages="$(echo "$root"/dist/*.whl)[tensorflow,tensorboard,estimator]"
 if [ $# = 3 ]; then

@@ -154,7 +154,9 @@ def environment(row: Row) -> str:
         subprocess.run(
             [base.stdout.strip(), "-m", "venv", "--clear", folder], check=True
         )
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        # pip would compile all of TensorFlow and its needs.
+        flags = ("--quiet", "--disable-pip-version-check", "--no-compile")
+        pip = [python, "-m", "pip", "install", *flags]
         subprocess.run([*pip, *row.packages], check=True, cwd=TOP)
         if row.alone:
             subprocess.run([*pip, "--no-deps", *row.alone], check=True)

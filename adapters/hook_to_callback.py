@@ -16,6 +16,7 @@ from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.hooked_loop.call_watch import CallWatch
 from hookbridge.adapters.hooked_loop.fit_states import FitStates
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun, MakeHost
+from hookbridge.adapters.hooked_loop.list_ends import calling_list
 from hookbridge.adapters.keras_model.structure import trains_in_several_processes
 from hookbridge.adapters.multi_worker.end_together import refuse_keras3_model
 from hookbridge.adapters.multi_worker.worker_host import worker_host
@@ -71,9 +72,10 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
         self._run: HookedRun | None = None
         self._expected: HookedRun | None = None  # the run that `set_model` joins
         self._watch: CallWatch | None = None
-        # Saves the state of callbacks with this hook's checkpoints, or None.
-        saves = self.record.saves_checkpoints
-        self._states = FitStates(self.hook) if saves else None
+        # They save the state of callbacks with this hook's checkpoints, in the last
+        # `fit` and in the one that is about to begin.
+        self._states: FitStates | None = None
+        self._next_states: FitStates | None = None
 
     def copy_options(self) -> dict[str, Any]:
         """See `CopiedWrapper`."""
@@ -89,8 +91,9 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
         if self._watch is not None:
             self._watch.end()
         self._watch = CallWatch(self, self.hook, model, self._run)
-        if self._states is not None:
-            self._states.on_set_model(model)
+        everyone = calling_list()  # None if somebody calls this callback alone
+        if self.record.saves_checkpoints and everyone is not None:
+            self._next_states = FitStates(self.hook, model, everyone)
 
     def expect(self, run: HookedRun) -> None:
         """Let the next `set_model` join this run, which a loop has opened itself.
@@ -121,7 +124,7 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
         make_host = self._choose_host_maker(model)
         run, self._expected = self._expected, None
         run = HookedRun.join(model, make_host) if run is None else run
-        self._called = run.add(self.record, self.max_lag, self._states)
+        self._called = run.add(self.record, self.max_lag)
         return run
 
     def _choose_host_maker(self, model: KerasModel) -> MakeHost:
@@ -170,8 +173,9 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
     def on_train_begin(self, logs: Logs = None) -> None:
         """Keras begins `fit`."""
         self._begin("train")
-        if self._states is not None:
-            self._states.on_train_begin(self._model, self._run, self.params or {})
+        if self._next_states is not None:
+            self._states, self._next_states = self._next_states, None
+            self._states.on_train_begin(self._run, self.params or {})
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Check that the hook was called for the steps of an epoch with logs."""

@@ -8,6 +8,7 @@ import os
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
 
+import contextlib
 import gc
 import importlib
 import time
@@ -17,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fork_server import ForkServer
-from fork_server import fork_server as started_fork_server
+from fork_server import ForkServer, fork_servers
 from idle_clock import idle_secs
 from tiers import FLAVOURS, is_worker, of_module
 
@@ -36,6 +36,9 @@ pytest_plugins = [
 ROOT = Path(__file__).resolve().parent.parent
 # Marks every process of this test run: children inherit it.
 RUN_MARK = "HOOKBRIDGE_TEST_RUN"
+# The folder of the fork servers of this test run, which all its workers use.
+FORK_SERVERS = "HOOKBRIDGE_TEST_FORK_SERVERS"
+SERVERS = pytest.StashKey[contextlib.ExitStack]()
 FAILS_FAST = "GRPC_FAIL_FAST" in os.environ
 # How long processes may take to end: by the idle clock, and by the real clock.
 LEAVE_IDLE_SECS, LEAVE_SECS = 10.0, 300.0
@@ -44,9 +47,13 @@ COLLECT_ALL_SECS = 20.0
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Gives the run its mark, which its workers inherit."""
-    if not is_worker(config):
-        os.environ[RUN_MARK] = str(uuid.uuid4())
+    """Gives the run its mark and its fork servers, which its workers inherit."""
+    if is_worker(config):
+        return
+    os.environ[RUN_MARK] = str(uuid.uuid4())
+    servers = config.stash[SERVERS] = contextlib.ExitStack()
+    if FORK_SERVERS not in os.environ:  # a test may run pytest
+        os.environ[FORK_SERVERS] = servers.enter_context(fork_servers())
 
 
 @pytest.fixture(params=FLAVOURS)
@@ -156,24 +163,21 @@ def repo_root() -> Path:
 
 
 @pytest.fixture(scope="session")
-def fork_server() -> Iterator[ForkServer]:
+def fork_server() -> ForkServer:
     """Starts processes that have imported TensorFlow; they all end with the tests."""
-    with started_fork_server() as server:
-        yield server
+    return ForkServer(os.path.join(os.environ[FORK_SERVERS], "tensorflow"))
 
 
 @pytest.fixture(scope="session")
-def launcher() -> Iterator[ForkServer]:
+def launcher() -> ForkServer:
     """The same for programs that import TensorFlow, with Keras 2, themselves."""
-    with started_fork_server("keras2_aside") as server:
-        yield server
+    return ForkServer(os.path.join(os.environ[FORK_SERVERS], "keras2_aside"))
 
 
 @pytest.fixture(scope="session")
-def bare_launcher() -> Iterator[ForkServer]:
+def bare_launcher() -> ForkServer:
     """The same for programs that get another Keras, or hold TensorFlow off."""
-    with started_fork_server("needs") as server:
-        yield server
+    return ForkServer(os.path.join(os.environ[FORK_SERVERS], "needs"))
 
 
 @pytest.fixture
@@ -251,6 +255,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """
     if is_worker(session.config):
         return
+    session.config.stash[SERVERS].close()
     none_ran = session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
     if none_ran and len(FLAVOURS) == 1:
         session.exitstatus = pytest.ExitCode.OK

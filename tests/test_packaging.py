@@ -155,12 +155,9 @@ def sources(root: Path, target: Path) -> Path:
     return target
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
-    "kind",
-    [
-        pytest.param([], id="plain"),
-        pytest.param(["--editable"], id="editable", marks=pytest.mark.exhaustive),
-    ],
+    "kind", [pytest.param([], id="plain"), pytest.param(["--editable"], id="editable")]
 )
 def test_a_checkout_without_links(
     repo_root: Path, tmp_path: Path, kind: list[str]

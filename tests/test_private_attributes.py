@@ -127,6 +127,9 @@ OWNERS: dict[str, Callable[[Path], Any]] = {
         [_remote_value()]
     ),
     "Keras 2 model": lambda _: _model(2),
+    "Keras 2 backend": lambda _: importlib.import_module(
+        f"{_keras(2).__name__}.src.backend"
+    ),
     "Keras 2 data handler": lambda _: _data_handler(),
     "Keras 2 graph model": lambda _: _graph_model(),
     "Keras 2 graph function": lambda _: _graph_model().train_function,

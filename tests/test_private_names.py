@@ -116,6 +116,6 @@ def test_no_row_is_unused() -> None:
         if not file.startswith("hookbridge/ground/compat/")
     }
     of_contrib = [*contrib_names.NAMES.values(), *sum(contrib_names.AREAS.values(), ())]
-    of_contrib += contrib_names.FILES_IN_TENSORFLOW.values()
+    of_contrib += contrib_names.FILES_IN_PRIVATE_MODULES.values()
     strings |= {source.name.partition(".")[0] for source in of_contrib}
     assert set(compat.PRIVATE) <= strings

@@ -15,6 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(chromium() is None, reason=NO
 ONE_TENSORFLOW = True
 
 
+@pytest.mark.exhaustive
 def test_a_site_in_a_folder_finds_a_word(repo_root: Path, tmp_path: Path) -> None:
     subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(tmp_path)],

@@ -38,8 +38,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.fixturenames.append("v1_mode")
     marker = metafunc.definition.get_closest_marker("v1_mode")
     modes = MODES if marker is None else marker.args
-    # The first mode does what the second does, and more: one TensorFlow is enough.
+    # The first mode does what the second does, and more: all tests of the second need
+    # `--all`, but those that are of it alone.
     marks = {MODES[1]: [pytest.mark.one_tensorflow]}
+    if len(modes) > 1:
+        marks[MODES[1]].append(pytest.mark.exhaustive)
     metafunc.parametrize(
         "v1_mode",
         [

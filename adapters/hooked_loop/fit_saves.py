@@ -83,9 +83,8 @@ class FitSaves:
         self._graph: GraphPart | None = graph  # None after the end
         self.guests = guests
         self._backups = backups_of(guests)
-        self._loop = loop
         self.keeper = StateKeeper(lambda: (self.step, self.in_step))
-        self._part: Part | None = None  # None if no callback has a state
+        self._part = Part(guests, lambda: loop(self.step))
         self.step: int = 0  # of the last save
         self.in_step: bool = False  # whether callbacks lack events of the present step
         self.is_frozen: bool = False
@@ -104,17 +103,17 @@ class FitSaves:
         Returns what the loops of that run have saved.
         """
         files = self.keeper.files
-        part = self._part = files.add(self.guests, lambda: self._loop(self.step))
+        files.parts = [self._part]
         saved = None if prefix is None else files.read(prefix)
-        part.begin()
+        self._part.begin()
         if saved is None:
             return ()
-        part.restore(saved)
+        self._part.restore(saved)
         return saved.loops
 
     def snapshot(self) -> Callable[[], None]:
-        """See `Part.snapshot`; nothing goes back where no callback has a state."""
-        return (lambda: None) if self._part is None else self._part.snapshot()
+        """See `Part.snapshot`."""
+        return self._part.snapshot()
 
     # -- checkpoints -----------------------------------------------------------------
 
@@ -133,8 +132,7 @@ class FitSaves:
 
     def freeze(self) -> None:
         """Leave all as it is: an uninterrupted run has none of the later events."""
-        if self._part is not None:
-            self._part.freeze()
+        self._part.freeze()
         self.keeper.seal()
         self.is_frozen = True
 

@@ -37,7 +37,7 @@ from hookbridge.adapters.state.save_keepers import Save, SaveKeeper
 from hookbridge.adapters.state.write_order import AtOnce, wait_for_writes
 from hookbridge.ground.memory import Fact
 from hookbridge.ground.patching import assign
-from hookbridge.ground.protocols import KerasModel, Session
+from hookbridge.ground.protocols import KerasModel, Logs, Session
 
 _IS_GUEST = Fact[bool]("guest", "is given to as_callbacks")
 
@@ -74,7 +74,7 @@ class FitStates(
     tf.compat.v1.train.CheckpointSaverListener,  # type: ignore[misc]
     SaveKeeper,
 ):
-    """Saves and restores the state of all guests among the callbacks of a `fit`.
+    """Saves and restores the state of all guests among the callbacks of one `fit`.
 
     It is saved beside each checkpoint of a `CheckpointSaverHook`, and restored if the
     model was restored from that hook's directory. Callbacks have had all events of a
@@ -83,50 +83,42 @@ class FitStates(
     callbacks, and both stay as they are then: see `state.moments`.
 
     Here is when this happens; `FitSaves` has what is written.
+
+    Args:
+      hook: the `CheckpointSaverHook`.
+      model: the model that is trained, unless the loop is no `fit`.
+      everyone: the `CallbackList` of the loop, before any callback has an event.
     """
 
-    def __init__(self, hook: Any) -> None:
-        self._hook = hook
-        self._model: Any = None
-        self._run: Any = None  # the `HookedRun`, while a `fit` goes on
-        self._params: Mapping[str, Any] = {}
-        self._saves: FitSaves  # of the last `fit` that has begun
+    def __init__(self, hook: Any, model: KerasModel, everyone: Any) -> None:
+        self._hook, self._model = hook, model
+        # Where the hook writes its checkpoints.
+        self._folder: str = os.path.abspath(str(hook._checkpoint_dir))
         self._backup: Backup | None = None  # what it goes on from, if it is a backup
-        self._epoch = FitEpoch()
-        self._rate: FitRate | None = None  # None while no guest has a state
+        self._rate = FitRate(model)
         # What has the epoch that an earlier run has begun, until this one begins one.
         self._open_epoch: tuple[Epoch, Means] | None = None
-        self._means: EpochMeans | None = None
         self._earlier_means = Means()  # those from which the epoch still has to go on
-        self._go_back: list[Callable[[], None]] = []
         self._epochs_left = False
-        # What writes the state if Keras drops its list of callbacks: an error has ended
-        # the `fit` then, and nobody calls its members. Not alive after the end.
-        self._rescue: Any = None
+        call_before_others(everyone, {"on_train_begin": self._before_train_begin})
+        note_guests(_guests_among(everyone.callbacks))
 
     # -- called by the hook's callback, `hook_to_callback`, in its place of the list --
 
-    def on_set_model(self, model: KerasModel) -> None:
-        """Before any callback has an event."""
-        self._model = model
-        everyone = calling_list()
-        if everyone is not None:
-            call_before_others(everyone, {"on_train_begin": self._before_train_begin})
-            note_guests(_guests_among(everyone.callbacks))
+    def on_train_begin(self, run: Any, params: Mapping[str, Any]) -> None:
+        """Note that some callbacks have had `on_train_begin`, and others have not.
 
-    def on_train_begin(
-        self, model: KerasModel, run: Any, params: Mapping[str, Any]
-    ) -> None:
-        """Note that some callbacks have had `on_train_begin`, and others have not."""
+        Args:
+          run: the `HookedRun`.
+          params: those that Keras gives callbacks.
+        """
         everyone = calling_list()
-        if everyone is None:
-            return  # somebody calls the hook's callback alone
+        self._run: Any = run  # None after the end
         call_after_others(everyone, self._calls_after_others)
-        self._model, self._run, self._params = model, run, params
-        self._rate, self._open_epoch = None, None
-        self._means = run.means or run.host.step_maker.means_of(model)
-        self._earlier_means = Means()
-        self._epochs_left = False
+        self._num_epochs: int | None = params.get("epochs")
+        self._means: EpochMeans | None = run.means or (
+            run.host.step_maker.means_of(self._model)
+        )
         self._epoch = FitEpoch(length_in(params))
         self._saves = FitSaves(
             self._folder,
@@ -137,10 +129,14 @@ class FitStates(
         )
         if self._calls_hook:
             StateFiles().remove_unfinished(self._folder)
-        self._rescue = weakref.finalize(everyone, self._saves.rescue)
-        self.stop_listening()
-        # A new list: the old one may be the user's, or shared with another hook.
-        assign(self._hook, _listeners=[*self._hook._listeners, self])
+        # What writes the state if Keras drops its list of callbacks: an error has ended
+        # the `fit` then, and nobody calls its members. Not alive after the end.
+        self._rescue: Any = weakref.finalize(everyone, self._saves.rescue)
+        # A new list: the old one may be the user's, or shared with another hook. A
+        # `fit` that has made no step may have left its listener there.
+        others = [x for x in self._hook._listeners if not isinstance(x, FitStates)]
+        assign(self._hook, _listeners=[*others, self])
+        run.states.append(self)
         run.waited_for.append(self)
 
     def on_test_begin(self) -> None:
@@ -170,7 +166,7 @@ class FitStates(
             "on_train_end": self._after_train_end,
         }
 
-    def _before_train_begin(self) -> None:
+    def _before_train_begin(self, logs: Logs = None) -> None:
         """Before `on_train_begin` of all, in which callbacks may restore a backup."""
         files, checkpoint = StateFiles(), restored_from(self._model, self._folder)
         step = 0
@@ -179,38 +175,33 @@ class FitStates(
         backups = backups_of(map(unwrapped, calling_list().callbacks))
         self._backup, _ = newest(checkpoint, step, backups, files)
 
-    def _after_train_begin(self) -> None:
+    def _after_train_begin(self, logs: Logs = None) -> None:
         """Those callbacks with a state go on with it."""
         call_before_others(calling_list(), self._calls_before_others)
         if not self._saves.guests:
             return
-        backup, self._backup = self._backup, None
-        if backup is None:
-            prefix = restored_from(self._model, self._folder)
-        else:
-            prefix = backup.prefix
+        prefix = restored_from(self._model, self._folder)
+        if self._backup is not None:
+            prefix = self._backup.prefix
         loops = self._saves.restore(prefix)
-        self._rate = FitRate(self._model)
         self._rate.begin(loops)
         self._open_epoch = open_epoch(loops)
 
-    def _before_epoch_begin(self, epoch: int) -> None:
+    def _before_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Before any callback has the begin of an epoch."""
         earlier, self._open_epoch = self._open_epoch, None
-        self._earlier_means = Means()
-        if earlier is None or earlier[0].number != epoch:
-            self._epoch.begin(epoch)
-            return
-        self._epoch.begin(epoch, earlier[0].start)
-        self._earlier_means = earlier[1]
-        # An earlier run has had this event: what it sets is in what was restored.
-        self._go_back = [self._saves.snapshot(), snapshot(self._model)]
+        start, self._earlier_means = None, Means()
+        self._go_back: list[Callable[[], None]] = []
+        if earlier is not None and earlier[0].number == epoch:
+            (_, _, start), self._earlier_means = earlier
+            # An earlier run has had this event: what it sets is in what was restored.
+            self._go_back = [self._saves.snapshot(), snapshot(self._model)]
+        self._epoch.begin(epoch, start)
 
-    def _after_epoch_begin(self, epoch: int) -> None:
+    def _after_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """After all callbacks have had the begin of an epoch."""
         for go_back in self._go_back:
             go_back()
-        self._go_back = []
         self._go_on_with_means()
 
     def _go_on_with_means(self) -> None:
@@ -218,37 +209,38 @@ class FitStates(
         if self._means is not None and self._earlier_means != Means():
             self._earlier_means = self._means.go_on(self._earlier_means)
 
-    def _before_validation_or_epoch_end(self, epoch: int | None = None) -> None:
+    def _before_validation_or_epoch_end(self, *_: Any) -> None:
         """Before any callback has the end of an epoch, or the validation before it."""
         self._saves.in_step = False
-        if self._run is not None and self._run.is_stopped:
+        if not self._is_over and self._run.is_stopped:
             self._run.host.step_maker.flush()
             is_whole = self._epoch.is_whole(self._run.host.graph_part.step_number)
             self._end_early(in_epoch=not is_whole, epochs_left=False)
 
-    def _after_epoch_end(self, epoch: int) -> None:
+    def _after_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """After all callbacks have had the end of an epoch."""
-        num_epochs = self._params.get("epochs")
-        self._epochs_left = num_epochs is not None and epoch + 1 < num_epochs
+        epochs = self._num_epochs
+        self._epochs_left = epochs is not None and epoch + 1 < epochs
         self._epoch.end(epoch)
         self._saves.keeper.settle()
-        if self._run is not None and self._run.has_begun:
+        if self._run.has_begun:
             self._run.host.step_maker.flush()
             self._saves.save_backups(in_epoch=False)
 
-    def _before_train_end(self) -> None:
+    def _before_train_end(self, logs: Logs = None) -> None:
         """Before any callback has the end of the training."""
         self._saves.in_step = False
         self._end_early(in_epoch=False, epochs_left=self._epochs_left)
 
-    def _after_train_end(self) -> None:
+    def _after_train_end(self, logs: Logs = None) -> None:
         """After all callbacks have had the end of the training."""
         self._saves.end()
         self._rescue.detach()
+        self.stop_listening()
         run, self._run = self._run, None
         run.note_ended(self)
 
-    def _after_test_end(self) -> None:
+    def _after_test_end(self, logs: Logs = None) -> None:
         """Give the last checkpoint the events of an `evaluate` after the `fit`."""
         if not self._is_over or not self._saves.is_newest:
             return
@@ -259,8 +251,6 @@ class FitStates(
 
     def before_step(self) -> None:
         """All callbacks have had the events of the last step."""
-        if self._is_over or self._run is None:
-            return
         self._saves.begin_step()
         self._go_on_with_means()  # in metrics that Keras has made for the first step
         self._earlier_means = Means()
@@ -269,7 +259,7 @@ class FitStates(
     @property
     def has_saved(self) -> bool:
         """Return whether the last step has a checkpoint."""
-        return self._run is not None and bool(self._saves.keeper.checkpoints)
+        return bool(self._saves.keeper.checkpoints)
 
     def stop_listening(self) -> None:
         """Take this listener off the hook."""
@@ -289,7 +279,7 @@ class FitStates(
         """See `CheckpointSaverListener`."""
         step = int(global_step_value)
         path = tf.train.latest_checkpoint(self._hook._checkpoint_dir)
-        if path is None or self._run is None:
+        if path is None:
             return
 
         def write() -> None:
@@ -301,10 +291,7 @@ class FitStates(
     def save_session(self, save: Save) -> None:
         """See `SaveKeeper`."""
         save.write()
-        if self._run is None:
-            save.order.release()
-        else:
-            self._note_written(save)
+        self._note_written(save)
 
     def _note_written(self, save: Save) -> None:
         if not self._saves.keeper.files.exists(save.prefix):  # it pads the step
@@ -314,11 +301,6 @@ class FitStates(
     # --------------------------------------------------------------------------------
 
     @property
-    def _folder(self) -> str:
-        """Where the hook writes its checkpoints."""
-        return os.path.abspath(str(self._hook._checkpoint_dir))
-
-    @property
     def _calls_hook(self) -> bool:
         """Return whether this process calls the hook, and so writes its checkpoints."""
         return any(hook is self._hook for hook in self._run.hooks)
@@ -326,18 +308,17 @@ class FitStates(
     @property
     def _is_over(self) -> bool:
         """Return whether a `fit` has ended, and what runs is an evaluation after it."""
-        return self._rescue is not None and not self._rescue.alive
+        return not self._rescue.alive
 
     def _loop_state(self, step: int) -> LoopState:
         """Return what the loop saves at a global step."""
-        rates = {} if self._rate is None else self._rate.set_by_callbacks()
         means = Means() if self._means is None else self._means.means()
-        return self._epoch.state(step, rates, means)
+        return self._epoch.state(step, self._rate.set_by_callbacks(), means)
 
     def _end_early(self, *, in_epoch: bool, epochs_left: bool) -> None:
         """Settle all if an uninterrupted run has none of the later events."""
         run = self._run
-        if self._saves.is_frozen or run is None or not run.has_begun or run.is_over:
+        if self._saves.is_frozen or not run.has_begun or run.is_over:
             return
         ending = Ending(
             in_epoch=in_epoch,

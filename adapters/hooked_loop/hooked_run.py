@@ -75,14 +75,10 @@ class HookedRun:
             run = None
         return cls.open(model, make_host) if run is None else run
 
-    def add(
-        self, guest: Guest, max_lag: int | None = None, states: FitStates | None = None
-    ) -> Any:
+    def add(self, guest: Guest, max_lag: int | None = None) -> Any:
         """Take a hook into the run; return what this process calls for it."""
         hook = self.host.step_maker.hook_of(guest)
         self.hooks.append(hook)
-        if states is not None:
-            self.states.append(states)
         self.host.step_maker.add_callback(max_lag)
         return hook
 

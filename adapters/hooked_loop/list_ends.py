@@ -10,37 +10,17 @@ from hookbridge.adapters.guests.guest_record import unwrapped
 from hookbridge.ground import compat
 from hookbridge.ground.patching import assign
 
-# Event -> what is called at it, with the number of the epoch at those of epochs.
+# Event -> what is called in its place, with the arguments that Keras gives.
 Calls = Mapping[str, Callable[..., None]]
 
 
 class _End(Inserted):
-    """A callback that calls what it was given at its events."""
+    """A callback whose events are what it was given."""
 
     def __init__(self, calls: Calls) -> None:
         self.calls = calls
-
-    def _call(self, event: str, *args: int) -> None:
-        if event in self.calls:
-            self.calls[event](*args)
-
-    def on_train_begin(self, logs: Any = None) -> None:
-        self._call("on_train_begin")
-
-    def on_train_end(self, logs: Any = None) -> None:
-        self._call("on_train_end")
-
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        self._call("on_epoch_begin", epoch)
-
-    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
-        self._call("on_epoch_end", epoch)
-
-    def on_test_begin(self, logs: Any = None) -> None:
-        self._call("on_test_begin")
-
-    def on_test_end(self, logs: Any = None) -> None:
-        self._call("on_test_end")
+        for event, call in calls.items():
+            setattr(self, event, call)
 
 
 def calling_list() -> Any:

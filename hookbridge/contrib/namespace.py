@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from hookbridge import errors
 from hookbridge.contrib.gone import Gone
-from hookbridge.estimator import revive
+from hookbridge.estimator import private, revive
 from hookbridge.ground import compat, extras
 from hookbridge.ground.lazy_modules import LazyModule, made
 from hookbridge.tf1_names import contrib_names
@@ -176,6 +176,8 @@ def load(source: Source) -> Any:
         value = importlib.import_module("hookbridge.contrib.areas")
     elif root == "estimator":
         value = revive.namespaces().v1
+    elif root == "estimator_python":
+        value = private.python()
     elif root == "private":
         value, parts = compat.private(parts[0]), parts[1:]
     elif root == "tensorboard":

@@ -23,6 +23,7 @@ from hookbridge.tf1_names.private_names import (
     MOVED,
     OTHERS,
     PUBLIC,
+    estimator_of_tpu,
     places_in_keras,
 )
 
@@ -109,6 +110,8 @@ def _in_its_place(dotted: str) -> Any:
     """Return what replaces a removed private module; None if nothing does."""
     if f"{dotted}.".startswith(f"{ESTIMATOR}."):
         in_estimator = dotted.replace("tensorflow", "tensorflow_estimator", 1)
+        return importlib.import_module(in_estimator)
+    if in_estimator := estimator_of_tpu(dotted):
         return importlib.import_module(in_estimator)
     if dotted in MOVED:
         return _find_in_tensorflow(MOVED[dotted])

@@ -9,6 +9,7 @@ from typing import Any
 
 from hookbridge.estimator import revive
 from hookbridge.ground import compat
+from hookbridge.tf1_names.private_names import OF_TPU
 
 # Each module that has `estimator` in TensorFlow 2.15 -> which of the two namespaces.
 PLACES: dict[str, str] = {
@@ -21,9 +22,6 @@ PLACES: dict[str, str] = {
     "tensorflow.compat.v2.compat.v1": "v1",
     "tensorflow.compat.v2.compat.v2": "v2",
 }
-
-# Modules of `tensorflow.python.tpu` in TensorFlow 2.15 that name Estimator's.
-OF_TPU = ("error_handling", "tpu_config", "tpu_context", "tpu_estimator", "util")
 
 
 def install() -> None:

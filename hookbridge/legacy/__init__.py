@@ -9,7 +9,8 @@
 
 The names are looked up on first use: importing this package does not import TensorFlow.
 
-Reading order: `pictures`.
+Reading order: `pictures` (SciPy), `arrays` (NumPy), `readers` (TensorFlow),
+`keras_session`.
 """
 
 from __future__ import annotations
@@ -19,13 +20,41 @@ from typing import TYPE_CHECKING
 from hookbridge.ground.lazy import attach
 
 if TYPE_CHECKING:
+    from hookbridge.legacy.arrays import array as array
+    from hookbridge.legacy.arrays import asanyarray as asanyarray
+    from hookbridge.legacy.arrays import asarray as asarray
+    from hookbridge.legacy.keras_session import (
+        share_keras_session as share_keras_session,
+    )
     from hookbridge.legacy.pictures import bytescale as bytescale
     from hookbridge.legacy.pictures import imread as imread
     from hookbridge.legacy.pictures import imresize as imresize
     from hookbridge.legacy.pictures import imsave as imsave
     from hookbridge.legacy.pictures import toimage as toimage
+    from hookbridge.legacy.readers import (
+        FixedLengthRecordReader as FixedLengthRecordReader,
+    )
+    from hookbridge.legacy.readers import IdentityReader as IdentityReader
+    from hookbridge.legacy.readers import TextLineReader as TextLineReader
+    from hookbridge.legacy.readers import TFRecordReader as TFRecordReader
+    from hookbridge.legacy.readers import WholeFileReader as WholeFileReader
 
-_NAMES = ("bytescale", "imread", "imresize", "imsave", "toimage")
 __all__, __getattr__, __dir__ = attach(
-    __name__, dict.fromkeys(_NAMES, "hookbridge.legacy.pictures")
+    __name__,
+    {
+        "FixedLengthRecordReader": "hookbridge.legacy.readers",
+        "IdentityReader": "hookbridge.legacy.readers",
+        "TFRecordReader": "hookbridge.legacy.readers",
+        "TextLineReader": "hookbridge.legacy.readers",
+        "WholeFileReader": "hookbridge.legacy.readers",
+        "array": "hookbridge.legacy.arrays",
+        "asanyarray": "hookbridge.legacy.arrays",
+        "asarray": "hookbridge.legacy.arrays",
+        "bytescale": "hookbridge.legacy.pictures",
+        "imread": "hookbridge.legacy.pictures",
+        "imresize": "hookbridge.legacy.pictures",
+        "imsave": "hookbridge.legacy.pictures",
+        "share_keras_session": "hookbridge.legacy.keras_session",
+        "toimage": "hookbridge.legacy.pictures",
+    },
 )

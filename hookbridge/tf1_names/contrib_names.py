@@ -4,9 +4,9 @@ A name is *available* if something today can replace it; its *source* says where
 is.
 
 A source begins with `tf` (TensorFlow's public names), `tf_slim`, `tensorboard`,
-`estimator` (what `tf.compat.v1.estimator` had), `private` (a row of
-`hookbridge.ground.compat`) or `ours` (a module of the room `hookbridge/contrib/areas`).
-TensorFlow is not imported here.
+`estimator` (what `tf.compat.v1.estimator` had), `estimator_python` (a private module of
+Estimator), `private` (a row of `hookbridge.ground.compat`) or `ours` (a module of the
+room `hookbridge/contrib/areas`). TensorFlow is not imported here.
 
 The sources are in data/names.json. The list of available names beside it is written by
 tests/run/write_living_names.py from them and the names that TensorFlow 1.15 had.
@@ -28,7 +28,18 @@ FILE = DATA / "contrib-1.15.json"
 # What a rewrite writes for `tf.contrib`, and for the modules of it that are gone.
 CARRIED = "hookbridge.contrib"
 REMOVED = f"{CARRIED}.removed"
-_ROOTS = frozenset({"estimator", "ours", "private", "tensorboard", "tf", "tf_slim"})
+_ESTIMATOR = "tensorflow_estimator.python.estimator"
+_ROOTS = frozenset(
+    {
+        "estimator",
+        "estimator_python",
+        "ours",
+        "private",
+        "tensorboard",
+        "tf",
+        "tf_slim",
+    }
+)
 
 
 class Source(NamedTuple):
@@ -103,8 +114,9 @@ NAMES: dict[str, Source] = {
 }
 # Area -> packages of tf_slim with the same files, whose private names stayed, too.
 _FILES_OF_SLIM: dict[str, list[str]] = table("names")["files of contrib in tf_slim"]
-# Area and file -> the private module of TensorFlow whose names the file handed on.
-FILES_IN_TENSORFLOW: dict[str, Source] = {
+# Area and file -> the private module of TensorFlow or Estimator whose names the file
+# handed on.
+FILES_IN_PRIVATE_MODULES: dict[str, Source] = {
     file: Source.parse(source)
     for file, source in table("names")["files of contrib in private modules"].items()
 }
@@ -248,12 +260,14 @@ def _is_file(module: str) -> bool:
 
 
 def module_of_file(path: str) -> Source | None:
-    """Return the private module of a file, whose name a function has, too.
+    """Return the private module of a file, whose name a function may have, too.
 
     None for all other paths.
     """
     area, file, name = in_files(path)
-    return None if file in (None, name) else FILES_IN_TENSORFLOW.get(f"{area}.{name}")
+    return (
+        None if file in (None, name) else FILES_IN_PRIVATE_MODULES.get(f"{area}.{name}")
+    )
 
 
 def in_same_file(area: str, file: str, name: str) -> str:
@@ -267,11 +281,16 @@ def in_same_file(area: str, file: str, name: str) -> str:
     Returns:
       The source, as the tables have it; empty if no package certainly has it.
     """
-    source = FILES_IN_TENSORFLOW.get(f"{area}.{file}")
+    source = FILES_IN_PRIVATE_MODULES.get(f"{area}.{file}")
     if source is None:
         return _in_file_of_slim(area, file, name)
-    module = compat.PRIVATE[source.name].path
-    return source.below(name).dotted if _certainly_has(module, name) else ""
+    if source.root == "private":
+        is_there = _certainly_has(compat.PRIVATE[source.name].path, name)
+    else:
+        # Where Estimator is not installed, that it is needed is said first.
+        module = f"{_ESTIMATOR}.{source.name}"
+        is_there = not missing(f"{module}.{name}", module.count(".") + 1).rest
+    return source.below(name).dotted if is_there else ""
 
 
 def _certainly_has(module: str, name: str) -> bool:

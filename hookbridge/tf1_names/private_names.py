@@ -42,6 +42,9 @@ _OF_KERAS = {
     for module in table("public-1.15")["tf"]
     if module.startswith("keras.") and module != "keras.backend"
 }
+# Modules in `tensorflow.python.tpu` that handed on those of Estimator, until 2.15.
+OF_TPU = ("error_handling", "tpu_config", "tpu_context", "tpu_estimator", "util")
+_TPU = "tensorflow.python.tpu"
 _OURS = f"{ESTIMATOR}.python"
 _OF_ESTIMATOR = ".python.estimator."
 
@@ -64,6 +67,16 @@ def resolve_estimator(name: str, prefix: str, target: Target) -> Resolution | No
     replacement = f"{_OURS}.{inside}"
     outcome = resolve_our_estimator(replacement, _OURS, target)
     return outcome or Resolution("ESTIMATOR_PRIVATE", replacement)
+
+
+def estimator_of_tpu(name: str) -> str:
+    """Return the name in Estimator of what a module of `tensorflow.python.tpu` had.
+
+    Empty for other names.
+    """
+    if any(is_below(name, f"{_TPU}.{module}") for module in OF_TPU):
+        return name.replace(_TPU, "tensorflow_estimator.python.estimator.tpu", 1)
+    return ""
 
 
 def resolve_our_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
@@ -151,6 +164,8 @@ def resolve_private(name: str, prefix: str, target: Target) -> Resolution | None
         outcome = resolve_private(today, prefix, target)
         is_there = outcome is not None and outcome.code == "PRIVATE"
         return Resolution("PRIVATE_MOVED", today) if is_there else outcome
+    if not target.has_estimator and (in_estimator := estimator_of_tpu(name)):
+        return resolve_estimator(in_estimator, prefix, target)
     module, _, attribute = name.rpartition(".")
     if replacement := _other_meaning(name, module, attribute, target):
         return Resolution("V1_NAME", replacement)

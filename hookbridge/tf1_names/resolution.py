@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from hookbridge.tf1_names import contrib_names, old_keras, private_names
 from hookbridge.tf1_names.contrib_names import Candidate
-from hookbridge.tf1_names.installed_names import has
+from hookbridge.tf1_names.installed_names import has, missing
 from hookbridge.tf1_names.outcome import (
     ESTIMATOR,
     OTHER_IN_V1,
@@ -240,11 +240,13 @@ def _resolve_slim(name: str, prefix: str, target: Target) -> Resolution | None:
     if inside.removeprefix("layers.") in _SLIM_BROKEN:
         area = "" if inside.startswith("layers.") else "slim"
         return Resolution("SLIM_BROKEN", joined(_CARRIED, area, inside))
-    return (
-        None
-        if slim_has(name)
-        else Resolution("MISSING", hint="tf_slim 1.1 does not have it")
-    )
+    if slim_has(name):
+        return None
+    # Private names are not listed: its files tell.
+    is_private = name.rpartition(".")[2].startswith("_")
+    if is_private and not missing(name).rest:
+        return None
+    return Resolution("MISSING", hint="tf_slim 1.1 does not have it")
 
 
 def _resolve_carried(name: str, prefix: str, target: Target) -> Resolution | None:

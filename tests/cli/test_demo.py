@@ -31,7 +31,7 @@ GUESTS = {
     "ActivityHook": "hook",
 }
 STEPS_PER_EPOCH = 45
-EPOCHS = 5
+EPOCHS = 3
 HERE = "this process"
 
 
@@ -202,6 +202,7 @@ def plain_demo(server: ForkServer, folder: Path, *flags: str) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_second_demo_replaces_the_first_and_needs_no_extra(
     subtests: pytest.Subtests, fork_server: ForkServer, tmp_path: Path
 ) -> None:

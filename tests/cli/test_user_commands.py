@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -112,10 +111,10 @@ def test_train_in_a_cluster(
     # Without a chief, worker 0 is the chief of the Estimator.
     examples = repo_root / "examples"
     data = examples / "data" / "digits.csv"
-    train = [sys.executable, "-m", "hookbridge", "train", "--max_steps=20"]
+    train = [fork_server.python, "-m", "hookbridge", "train", "--max_steps=20"]
     train += [str(examples / "digits_towers.py"), "--header_lines=1"]
     train += [f"--train_files={data}", f"--eval_files={data}"]
-    cluster = ["--no_chief", "--num_workers=2", "--num_ps=1", "--evaluator"]
+    cluster = ["--no_chief", "--num_workers=1", "--num_ps=1", "--evaluator"]
     words = ["cluster", *cluster, "--", *train, f"--model_dir={tmp_path}/m"]
     done = fork_server.run("-m", "hookbridge", *words)
     assert done.returncode == 0, done.stderr

@@ -44,8 +44,8 @@ def test_its_outputs_are_in_the_repository(name: str, tools: dict[str, Any]) -> 
 @pytest.mark.parametrize(
     "name",
     [
-        "callbacks_in_a_session.ipynb",
-        pytest.param("hooks_in_fit.ipynb", marks=pytest.mark.one_tensorflow),
+        "hooks_in_fit.ipynb",
+        pytest.param("callbacks_in_a_session.ipynb", marks=pytest.mark.exhaustive),
     ],
 )
 def test_it_prints_the_same_kinds_of_lines_again(

@@ -6,7 +6,8 @@ too. A process that must not have TensorFlow yet, such as that of a launcher, is
 of a server that has imported the modules TensorFlow needs, but not TensorFlow itself,
 or that has put TensorFlow aside.
 `python fork_server.py FOLDER READY` listens in FOLDER until its standard input is
-closed.
+closed. It imports when the first process is asked for, so a server that nobody needs
+costs little.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import importlib.util
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import subprocess
@@ -49,26 +51,15 @@ NEEDED = (
 
 
 class ForkServer:
-    """The process that forks, as the tests see it.
+    """The process that forks, as the tests see it: the one that listens in a folder.
 
     Tasks of its `python` run in forks too. It is the `sys.executable` of processes that
     have TensorFlow.
     """
 
-    def __init__(self, folder: str, ready: Ready = "tensorflow") -> None:
+    def __init__(self, folder: str) -> None:
         self._address = os.path.join(folder, "socket")
         self.python = os.path.join(folder, "python")
-        self._process = subprocess.Popen(
-            [sys.executable, str(HERE), folder, ready],
-            # Threads of a matrix library do not survive a fork.
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        assert self._process.stdout is not None
-        assert self._process.stdout.readline(), "the fork server has ended"
 
     def start(
         self,
@@ -107,24 +98,47 @@ class ForkServer:
                 arguments, code, out.read_text(), err.read_text()
             )
 
-    def close(self) -> None:
-        """Ends the server, which ends the processes that it has started."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(60)
-        self._process.kill()
-
 
 @contextlib.contextmanager
 def fork_server(ready: Ready = "tensorflow") -> Iterator[ForkServer]:
     """A fork server; no process outlives the block."""
-    with tempfile.TemporaryDirectory() as folder:
-        server = ForkServer(folder, ready)
-        try:
-            yield server
-        finally:
-            server.close()
+    with tempfile.TemporaryDirectory() as folder, _listening(folder, ready):
+        yield ForkServer(folder)
+
+
+@contextlib.contextmanager
+def fork_servers() -> Iterator[str]:
+    """A fork server of each kind, in the folder of its name in the one returned."""
+    with contextlib.ExitStack() as stack:
+        parent = stack.enter_context(tempfile.TemporaryDirectory())
+        for ready in get_args(Ready):
+            folder = os.path.join(parent, ready)
+            os.mkdir(folder)
+            stack.enter_context(_listening(folder, ready))
+        yield parent
+
+
+@contextlib.contextmanager
+def _listening(folder: str, ready: Ready) -> Iterator[None]:
+    process = subprocess.Popen(
+        [sys.executable, str(HERE), folder, ready],
+        # Threads of a matrix library do not survive a fork.
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        assert process.stdout.readline(), "the fork server has ended"
+        yield
+    finally:
+        # Ends the server, which ends the processes that it has started.
+        process.stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(60)
+        process.kill()
 
 
 def _run(order: Mapping[str, Any], files: Sequence[int]) -> None:
@@ -254,15 +268,7 @@ def _kill(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def main() -> None:
-    """Forks on request, until the standard input is closed."""
-    folder, ready = sys.argv[1:]
-    assert ready in get_args(Ready), ready
-    sys.path.insert(0, str(ROOT))
-    atexit.register(_keep_imported)
-    # A shell that runs the tests in its background lets them ignore it.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    python = _write_python(folder)
+def _get_ready(ready: str, python: str) -> None:
     if ready == "tensorflow":
         _import_all()
         sys.executable = python
@@ -274,6 +280,17 @@ def main() -> None:
     # So garbage collections of the children touch, and thus copy, no shared memory.
     gc.collect()
     gc.freeze()
+
+
+def main() -> None:
+    """Forks on request, until the standard input is closed."""
+    folder, ready = sys.argv[1:]
+    assert ready in get_args(Ready), ready
+    sys.path.insert(0, str(ROOT))
+    atexit.register(_keep_imported)
+    # A shell that runs the tests in its background lets them ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    python = _write_python(folder)
     children = _Children()
 
     def end() -> None:
@@ -286,6 +303,8 @@ def main() -> None:
     listener.listen(100)
     print("listening", flush=True)
     threading.Thread(target=end, daemon=True).start()
+    select.select([listener], [], [])
+    _get_ready(ready, python)
     while True:
         connection, _ = listener.accept()
         _, files, _, _ = socket.recv_fds(connection, 1, 3)

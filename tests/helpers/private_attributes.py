@@ -72,6 +72,7 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "_steps_per_execution": "how many steps a call of the train function makes",
         "_train_counter": "how many steps a call has made",
     },
+    "Keras 2 backend": {"_SESSION": "the session that the threads of a program share"},
     "Keras 2 data handler": {
         "_inferred_steps": "to end a loop of Keras 2 without a warning"
     },

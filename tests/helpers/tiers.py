@@ -90,6 +90,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """On TF 2.15, does not import a file that has no test for it."""
+    is_whole = config.getoption("--all") or config.getoption("--of-today")
+    is_test = collection_path.name.startswith("test_")
+    if is_whole or not is_test or len(FLAVOURS) > 1 or _is_in(collection_path):
+        return None
+    return "both_tensorflows" not in collection_path.read_text("utf-8") or None
+
+
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> None:
@@ -166,15 +175,18 @@ def _is_for_tf215(item: pytest.Item) -> bool:
     """Whether the test stands on what differs between TF 2.15 and later ones."""
     if item.get_closest_marker("both_tensorflows") is not None:
         return True
-    path = item.path.relative_to(ROOT / "tests").as_posix()
-    return path.startswith(ON_TF215)
+    return _is_in(item.path)
+
+
+def _is_in(file: Path, places: tuple[str, ...] = ON_TF215) -> bool:
+    """Whether a file of tests is one of these, or in one of these folders."""
+    return file.relative_to(ROOT / "tests").as_posix().startswith(places)
 
 
 def _is_sampled(item: pytest.Item) -> bool:
     """Whether TF 2.15 runs the first case of the test only."""
-    path = item.path.relative_to(ROOT / "tests").as_posix()
     marked = item.get_closest_marker("both_tensorflows") is not None
-    return not marked and not path.startswith(WHOLE_ON_TF215)
+    return not marked and not _is_in(item.path, WHOLE_ON_TF215)
 
 
 def of_module(item: pytest.Item, name: str) -> Any:

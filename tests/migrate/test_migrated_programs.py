@@ -46,8 +46,8 @@ if installed_tf_version() == tuple(map(int, NEWEST.split("."))):
     GONE["private_name"] = (
         "from tensorflow.python.ops import no_such_ops\nno_such_ops.add(1, 2)\n"
     )
-# Each long program takes one way in `make test`, and the tagger none: what it needs of
-# tf.contrib is compared in tests/run/test_contrib.py.
+# Each program that takes a second goes one way in `make test`, and the tagger none:
+# what it needs of tf.contrib is compared in tests/run/test_contrib.py.
 LONG = {
     ("run", "tagger"),
     ("rewrite", "tagger"),
@@ -56,6 +56,12 @@ LONG = {
     ("run", "mnist_towers"),
     ("rewrite", "queue_fed"),
     ("run", "keras_estimator"),
+    ("run", "slim_nets"),
+    ("rewrite", "early_stopping"),
+    ("run", "custom_hooks"),
+    ("rewrite", "sync_replicas"),
+    ("run", "train_and_eval"),
+    ("rewrite", "half_upgraded"),
 }
 CASES = [(way, name) for way in ("run", "rewrite") for name in (*PROGRAMS, *GONE)]
 # The program is one of TensorFlow 2 already, which its rewrite leaves as it is.

@@ -60,6 +60,7 @@ def test_the_report_shows_both_loops_and_asks_for_nothing(
     assert picture.read_bytes().startswith(PNG)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(
     not TENSORBOARD_WORKS, reason="this TensorBoard asks for an older setuptools"
 )

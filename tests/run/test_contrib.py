@@ -328,3 +328,13 @@ def test_private_names_that_contrib_handed_on_are_given_back() -> None:
     np.testing.assert_allclose(density, wanted, rtol=1e-5)
     assert triangle.tolist() == [[3.0, 0.0], [2.0, 1.0]]
     assert hot.tolist() == [[0.0, 1.0], [1.0, 0.0]]
+
+
+@ON_NEWEST
+@pytest.mark.slow
+def test_an_estimator_of_a_saved_model_trains_as_on_1_15(
+    tmp_path: Path, launcher: ForkServer
+) -> None:
+    done = launch_fork(launcher, str(CONTRIB / "saved_models.py"), cwd=tmp_path)
+    # What TensorFlow 1.15.5 prints.
+    assert done.stdout.split("\n") == ["3 0.340341", "6 0.312831", "0.086347", ""]

@@ -16,7 +16,6 @@ from launching import IS_215, ON_NEWEST, PROGRAMS, launch_fork, output_of
 
 import hookbridge as hb
 from hookbridge.contrib import namespace, private_modules
-from hookbridge.ground import compat
 from hookbridge.ground.compat import installed_tf_version
 from hookbridge.old_programs.reading.import_statements import canonical
 from hookbridge.tf1_names.contrib_names import AREAS, NAMES, Source, is_available
@@ -242,24 +241,34 @@ def test_names_that_only_files_had_are_told_from_those_that_are_gone() -> None:
 HANDED_ON = {
     "all_reduce.python.all_reduce": ("build_ring_all_reduce", "_padded_split"),
     "distributions.python.ops.distribution_util": ("gen_new_seed", "AppendDocstring"),
+    "estimator.python.estimator.early_stopping": ("_summaries", "read_eval_metrics"),
     "factorization.python.ops.clustering_ops": ("KMeans", "nearest_neighbors"),
     "framework.python.ops.audio_ops": ("AudioSpectrogram",),
+    "framework.python.framework.graph_util": ("_node_name",),
     "quantization.python.array_ops": ("Bitcast", "broadcast_args"),
     "quantization.python.math_ops": ("Abs", "add_n"),
     "quantization.python.nn_ops": ("AvgPool", "bias_add_grad"),
     "tpu.python.ops.tpu_ops": ("AllToAll",),
+    "tpu.python.tpu._tpu_estimator_embedding": ("EmbeddingConfigSpec",),
     "tpu.python.tpu.bfloat16": ("_get_custom_getter",),
     "tpu.python.tpu.datasets": ("StreamingFilesDataset",),
     "tpu.python.tpu.device_assignment": ("SINGLE_CORE_ASSIGNMENT",),
+    "tpu.python.tpu.error_handling": ("ErrorRendezvous",),
     "tpu.python.tpu.feature_column": ("embedding_column",),
     "tpu.python.tpu.functional": ("TPUPartitionedCall",),
     "tpu.python.tpu.tensor_tracer": ("TensorTracer",),
     "tpu.python.tpu.topology": ("_tpu_device_name",),
     "tpu.python.tpu.tpu": ("rewrite_for_inference",),
+    "tpu.python.tpu.tpu_config": ("_get_tpu_job_name_from_tf_config",),
+    "tpu.python.tpu.tpu_context": ("_get_tpu_context", "TPUContext"),
+    "tpu.python.tpu.tpu_estimator": ("_export_output_to_tensors", "_TPU_ESTIMATOR"),
     "tpu.python.tpu.tpu_feed": ("_PartitionedInfeedQueue",),
     "tpu.python.tpu.tpu_function": ("get_tpu_context", "TpuContext"),
     "tpu.python.tpu.tpu_sharding": ("ShardingPolicy",),
     "tpu.python.tpu.tpu_system_metadata": ("master_job",),
+    "tpu.python.tpu.util": ("parse_iterations_per_loop",),
+    "training.python.training.bucket_ops": ("_validate_keep_input",),
+    "training.python.training.sequence_queueing_state_saver": ("_restore_sparse",),
 }
 
 
@@ -270,7 +279,7 @@ def test_what_files_of_contrib_handed_on_is_found_in_private_modules() -> None:
     assert tested == {tuple(file.split(".")) for file in rows}
     for file, names in HANDED_ON.items():
         area, last = file.partition(".")[0], file.rpartition(".")[2]
-        module = compat.private(rows[f"{area}.{last}"].removeprefix("private."))
+        module = namespace.load(Source.parse(rows[f"{area}.{last}"]))
         value: Any = namespace.root()
         for part in file.split("."):
             value = getattr(value, part)
@@ -281,6 +290,23 @@ def test_what_files_of_contrib_handed_on_is_found_in_private_modules() -> None:
             assert getattr(value, name) is getattr(module, name)
         gone = resolve(f"tf.contrib.{file}.no_such_name", Target(NEWEST))
         assert gone is not None and gone.is_removed
+
+
+def test_private_names_of_contrib_with_the_same_object_today() -> None:
+    """Programs of 1.15 take them from any file of their area."""
+    contrib = namespace.root()
+    identity = contrib.distributions.bijectors.Identity()
+    assert identity.forward(3.0) == 3.0
+    assert contrib.distributions.python.ops.bijectors.identity.Identity is type(
+        identity
+    )
+    with pytest.raises(hb.errors.GoneNameError, match="TensorFlow Probability"):
+        contrib.distributions.bijectors.Affine()
+    for file in ("decoder", "helper", "basic_decoder"):
+        turned = getattr(contrib.seq2seq.python.ops, file)._transpose_batch_time
+        assert turned(tf.zeros([2, 3, 4])).shape == [3, 2, 4]
+    assert contrib.distribute.python.mirrored_strategy.all_local_devices()
+    assert contrib.summary.summary.scalar is contrib.summary.scalar
 
 
 def test_a_rewritten_program_can_read_a_module_that_is_gone() -> None:

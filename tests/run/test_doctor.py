@@ -229,7 +229,7 @@ def test_doctor_and_scan_count_places_alike_and_share_their_formats(
             "image.tostring()\n",
             0,
             "Nothing needs manual work: `hookbridge run` runs it as it is. `hookbridge "
-            "migrate rewrite` changes 2 places and comments 2 more places, where only "
+            "migrate rewrite` changes 3 places and comments 1 more place, where only "
             "`run` knows what to do. (",
         ),
         (

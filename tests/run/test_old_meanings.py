@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 from fork_server import ForkServer
-from launching import output_of
+from launching import ROOT, output_of
+
+from hookbridge.old_programs import rewrite
 
 READS = """
 import tensorflow as tf
@@ -32,8 +34,15 @@ with tf.Session(config=config) as session:
 
 @pytest.mark.slow
 def test_a_queue_reader_for_missing_gpus_is_on_the_cpu(
-    tmp_path: Path, launcher: ForkServer
+    tmp_path: Path, launcher: ForkServer, fork_server: ForkServer
 ) -> None:
+    """Under `run`, and rewritten."""
     (tmp_path / "lines.txt").write_text("a\nb\nc\n")
-    output = output_of(launcher, tmp_path, READS)
-    assert output == "[[b'a', b'b'], [b'a', b'b'], [b'c'], [b'c']]\n"
+    expected = "[[b'a', b'b'], [b'a', b'b'], [b'c'], [b'c']]\n"
+    assert output_of(launcher, tmp_path, READS) == expected
+    rewritten = rewrite(READS)
+    assert "hb.legacy.TextLineReader()" in rewritten.source and not rewritten.todos
+    program = tmp_path / "new.py"
+    program.write_text(rewritten.source)
+    done = fork_server.run(str(program), folder=tmp_path, PYTHONPATH=str(ROOT))
+    assert done.stdout == expected, done.stderr

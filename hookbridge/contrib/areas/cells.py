@@ -26,6 +26,11 @@ def of_keras2(name: str) -> Any:
 
 
 RNNCell: Any = of_keras2("RNNCell")
+# The base of TensorFlow's own cells, which it does not export: of cells with weights.
+LayerRNNCell: Any = next(
+    (k for k in of_keras2("BasicRNNCell").__mro__ if k.__name__ == "LayerRNNCell"),
+    RNNCell,
+)
 
 
 def stack_bidirectional_dynamic_rnn(

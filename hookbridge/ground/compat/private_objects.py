@@ -145,6 +145,34 @@ PRIVATE: dict[str, PrivateName] = {
         "tensorflow.python.framework.test_util",
         "decorators of tests in `tf.contrib.eager`, without public names",
     ),
+    "mirrored_strategy": PrivateName(
+        "tensorflow.python.distribute.mirrored_strategy",
+        "`all_local_devices` of `tf.contrib.distribute`, which has no public name",
+    ),
+    "bijector": PrivateName(
+        "tensorflow.python.ops.distributions.bijector_impl",
+        "`tf.contrib.distributions.bijectors.Bijector`, which has no public name",
+    ),
+    "identity_bijector": PrivateName(
+        "tensorflow.python.ops.distributions.identity_bijector",
+        "`tf.contrib.distributions.bijectors.Identity`, which has no public name",
+    ),
+    "rnn_ops": PrivateName(
+        "tensorflow.python.ops.rnn",
+        "`_transpose_batch_time`, which files of `tf.contrib.seq2seq` handed on",
+    ),
+    "rnn_cells": PrivateName(
+        "tensorflow.python.ops.rnn_cell_impl",
+        "`_zero_state_tensors`, which files of `tf.contrib.seq2seq` handed on",
+    ),
+    "graph_util": PrivateName(
+        "tensorflow.python.framework.graph_util_impl",
+        "what the file graph_util of `tf.contrib.framework` handed on",
+    ),
+    "queue_inputs": PrivateName(
+        "tensorflow.python.training.input",
+        "what the file bucket_ops of `tf.contrib.training` handed on",
+    ),
     "tpu_bfloat16": PrivateName(
         "tensorflow.python.tpu.bfloat16",
         "what the file bfloat16 of `tf.contrib.tpu` handed on",

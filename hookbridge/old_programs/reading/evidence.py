@@ -66,6 +66,7 @@ _PARTS: dict[str, tuple[str, ...]] = {
         "hookbridge.estimator",
     ),
     "estimator_install": ("hookbridge.estimator.install",),
+    "shared_session": ("hookbridge.legacy.share_keras_session",),
     "keras": ("tf.keras", "tf.compat.v1.keras", "keras", "tf_keras"),
     "keras_package": ("keras.",),
     "keras2": (
@@ -121,6 +122,7 @@ class Evidence:
     estimator: Use | None = None  # a name of Estimator
     estimator_library: Use | None = None  # a package whose import needs `tf.estimator`
     estimator_install: Use | None = None  # the call that puts `tf.estimator` back
+    shared_session: Use | None = None  # the call that gives all threads one session
     keras: Use | None = None  # any name of Keras
     keras2: Use | None = None  # what Keras 3 does not have
     keras2_method: Use | None = None  # a method that models of Keras 3 do not have

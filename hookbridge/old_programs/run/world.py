@@ -105,11 +105,11 @@ def enter(world: World) -> None:
 
 def _give_back(world: World) -> None:
     """Bring back what TensorFlow or Keras has changed, if the program uses it."""
+    from hookbridge import legacy
     from hookbridge.old_programs.run.given_back import (
         callback_params,
         keras_constructors,
         old_meanings,
-        shared_session,
         validation_data,
     )
 
@@ -121,7 +121,7 @@ def _give_back(world: World) -> None:
     if world.meaning.is_of_v1 and world.meaning.keras2 is not None:
         validation_data.bring_back()
     if world.meaning.shares_keras_session:
-        shared_session.bring_back()
+        legacy.share_keras_session()
     if world.meaning.callback_params is not None and not world.v1:
         callback_params.bring_back()
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from hookbridge.old_programs.reading.in_program import InProgram
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.scanning import tpu_names
-from hookbridge.old_programs.scanning.findings import COMMENTS, Finding, finding_at
+from hookbridge.old_programs.scanning.findings import Finding, finding_at
 from hookbridge.tf1_names import keras_arguments
 from hookbridge.tf1_names.changes import renamed_method
 from hookbridge.tf1_names.old_values import OF_ARRAYS, old_values
@@ -27,7 +27,6 @@ _CALLS: dict[str, tuple[str, str]] = {
     for code, row in table("names")["calls"].items()
     for name in row["names"]
 }
-_ROWS_WAY = "`dtype=object`, where rows are of unequal length"
 
 
 def of_call(
@@ -47,10 +46,10 @@ def of_call(
     if makes_untyped_array(call, name) and module.rows.may_differ(
         call.args[0], in_program.rows
     ):
-        # A rule writes it for a list that shows its rows.
         is_shown = isinstance(call.args[0], ast.List | ast.Tuple)
-        details = {} if is_shown else {"rewrite": COMMENTS}
-        yield finding_at(module, call, "UNEQUAL_ROWS", name, _ROWS_WAY, details)
+        ours = f"`hb.legacy.{name.rpartition('.')[2]}`"
+        way = "`dtype=object`" if is_shown else ours
+        yield finding_at(module, call, "UNEQUAL_ROWS", name, way)
     if target.needs_summary_place and name.endswith(".SummarySaverHook"):
         yield from _summaries_nowhere(module, call, name)
 

@@ -10,7 +10,6 @@ from hookbridge.old_programs.scanning.findings import Finding, finding_at
 from hookbridge.tf1_names.target import table
 
 _READERS = frozenset(table("names")["queue readers"])
-_WAY = '`tf.device("/cpu:0")` around readers and their queues'
 
 
 def readers_on_gpu(module: Module, called: Collection[str]) -> Iterator[Finding]:
@@ -28,4 +27,5 @@ def readers_on_gpu(module: Module, called: Collection[str]) -> Iterator[Finding]
     for call in calls:
         name = module.names.canonical(call.func) or ""
         if name in _READERS:
-            yield finding_at(module, call, "GPU_READER", name, _WAY)
+            way = f"`hb.legacy.{name.rpartition('.')[2]}`"
+            yield finding_at(module, call, "GPU_READER", name, way)

@@ -16,6 +16,7 @@ from hookbridge.old_programs.reading.named_uses import uses
 from hookbridge.old_programs.reading.programs import read_programs
 from hookbridge.old_programs.reading.python2 import FROM_PYTHON_2
 from hookbridge.old_programs.scanning import calls, guests, private_keras
+from hookbridge.old_programs.scanning.earlier_releases import of_earlier_releases
 from hookbridge.old_programs.scanning.findings import (
     CODES,
     Finding,
@@ -44,7 +45,7 @@ _PIN_WAY = "a comment"
 UNUSED_WAY = "the program without this import"
 _ESTIMATOR_WAY = "`hb.estimator.install()` before it is imported"
 _CALLBACK_WAY = "an argument of the callback's constructor"
-_SESSION_WAY = "`K.set_session(session)` in each thread that uses a model"
+_SESSION_WAY = "`hb.legacy.share_keras_session()` before the first model"
 _V1_WAY = "`tf.compat.v1.disable_v2_behavior()` first thing in the program"
 
 
@@ -105,6 +106,7 @@ def findings_of(module: Module, in_program: InProgram, target: Target) -> list[F
             log = finding_at(module, None, "KERAS_LOG", name, f"`{way}`", first=line)
             findings.append(log)
     findings += readers_on_gpu(module, in_program.called_on_gpu)
+    findings += of_earlier_releases(module)
     findings += _old_callbacks(module, in_program)
     findings += _session_of_threads(module, in_program)
     for use, name in python2_uses(module):
@@ -126,7 +128,9 @@ def _old_callbacks(module: Module, in_program: InProgram) -> Iterator[Finding]:
 def _session_of_threads(module: Module, in_program: InProgram) -> Iterator[Finding]:
     """Find where a program starts threads whose Keras had the session of all."""
     threads, meaning = module.evidence.threads, in_program.meaning
-    if threads is not None and meaning.shares_keras_session:
+    if threads is None or module.evidence.shared_session is not None:
+        return
+    if meaning.shares_keras_session:
         name, line = threads.name, threads.line
         yield finding_at(module, None, "KERAS_SESSION", name, _SESSION_WAY, first=line)
 

@@ -319,11 +319,11 @@ def main() -> None:
     job = Job(STRATEGY)
     job.events()
     job.rates()
-    job.rates_of_others()
-    job.schedules()
     job.native_hooks()
     job.errors()
     if not tf.__version__.startswith("2.15"):  # whose tests are `one_tensorflow`
+        job.rates_of_others()
+        job.schedules()
         job.stock_callbacks()
         job.end_of_data()
         job.stops()

@@ -144,6 +144,7 @@ def test_learning_rate_reaches_the_servers(events: Job) -> None:
     assert fed["bias"] == pytest.approx(-sum(rates) * EPOCHS)
 
 
+@pytest.mark.one_tensorflow
 def test_a_rate_that_the_step_does_not_read_is_refused(
     subtests: pytest.Subtests, events: Job
 ) -> None:
@@ -162,6 +163,7 @@ def test_a_rate_that_the_step_does_not_read_is_refused(
     assert read["bias"] == pytest.approx(-0.5 * EPOCHS * BATCHES)
 
 
+@pytest.mark.one_tensorflow
 def test_a_schedule_knows_the_step_that_it_is_called_for(events: Job) -> None:
     """Each update has the rate of its own step, though no step is waited for."""
     last = EPOCHS * BATCHES

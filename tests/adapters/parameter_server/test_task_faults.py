@@ -103,6 +103,7 @@ def test_a_killed_parameter_server_is_a_clear_error(
 
 
 @pytest.mark.slow
+@pytest.mark.one_tensorflow
 def test_sigterm_saves_and_a_restart_goes_on_from_there(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:

@@ -69,6 +69,7 @@ def test_synchronous_workers(end: str, tmp_path: Path, fork_server: ForkServer) 
     check("sync", end, tmp_path, fork_server)
 
 
+@pytest.mark.one_tensorflow
 @beside_others(
     f"callback={WITHIN}",
     f"data={WITHIN // 2}",
@@ -101,6 +102,7 @@ def test_fit_with_parameter_servers(
     check("servers", end, tmp_path, fork_server)
 
 
+@pytest.mark.one_tensorflow
 @beside_others(
     f"hook={WITHIN}",
     exhaustive=(

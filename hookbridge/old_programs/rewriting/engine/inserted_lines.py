@@ -123,12 +123,10 @@ class InsertedLines:
         """Return the call that switches, and the import that it needs by then.
 
         Args:
-          switch: the call; empty for none.
+          switch: the call.
           bound: `{name: module}` of the imports that are there.
           wanted: the same of those that are to be added; one may be taken from it.
         """
-        if not switch:
-            return []
         name = switch.partition(".")[0]
         if name in wanted and _is_keras(self._imported, self._place):
             self._place -= 1  # what Keras imports depends on the switch

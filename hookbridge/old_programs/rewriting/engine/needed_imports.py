@@ -49,8 +49,8 @@ class NeededImports:
                 self._lines.setdefault(import_.bound, statement.lineno)
         self._wanted: dict[str, str] = {}  # name -> module
         self.first: list[str] = []  # lines that stand before every other import
-        # A call that stands after the import of TensorFlow, and before own modules.
-        self.switch = ""
+        # Calls that stand after the import of TensorFlow, and before own modules.
+        self.switches: list[str] = []
         # Whether `tensorflow` will be that of v1 in this module.
         self.is_v1 = False
         self._own = own
@@ -154,12 +154,16 @@ class NeededImports:
 
     def add(self, text: str) -> str:
         """Return the text with the wanted lines added."""
-        if not (self._wanted or self.first or self.switch):
+        if not (self._wanted or self.first or self.switches):
             return text
         lines = InsertedLines(text, self._own)
         lines.put_first(self.first)
-        # This comes before the wanted imports: it may take one of them.
-        switch = lines.switch_lines(self.switch, self.bound, self._wanted)
+        # These come before the wanted imports: they may take one of them.
+        switches = [
+            line
+            for switch in self.switches
+            for line in lines.switch_lines(switch, self.bound, self._wanted)
+        ]
         lines.put_imports(self._wanted)
-        lines.put(switch)
+        lines.put(switches)
         return lines.text()

@@ -35,6 +35,10 @@ def apply(node: ast.Call, context: Context) -> None:
     if isinstance(rows, ast.List | ast.Tuple):
         _, end = _with_parentheses(rows, _after_opening(node, context), context)
         context.change(NAME, rows, (end, end), ", dtype=object")
+    elif rows is not None or context.is_found(node, "GPU_READER"):
+        name = (context.name(node.func) or "").rpartition(".")[2]
+        ours = context.imports.expression(f"hookbridge.legacy.{name}", node.lineno)
+        context.replace(NAME, node.func, ours)
     if isinstance(node.func, ast.Attribute):
         _rename_method(node.func, context)
     if context.is_found(node, "OLD_ARGUMENT"):
@@ -169,5 +173,11 @@ RULE = RewriteRule(
     summary="Renamed arguments, methods and functions get their current names.",
     nodes=(ast.Call,),
     apply=apply,
-    codes=("OLD_ARGUMENT", "DEVICE_FUNCTION", "LOST_NAME"),
+    codes=(
+        "OLD_ARGUMENT",
+        "DEVICE_FUNCTION",
+        "LOST_NAME",
+        "UNEQUAL_ROWS",
+        "GPU_READER",
+    ),
 )

@@ -22,8 +22,12 @@ def apply(node: ast.Module, context: Context) -> None:
         context.note(NAME, node, "", call)
     if "V1_BEHAVIOUR" in codes:
         line = context.imports.expression("tf.compat.v1.disable_v2_behavior") + "()"
-        context.imports.switch = line
+        context.imports.switches.append(line)
         context.note(NAME, node, "", line)
+    if "KERAS_SESSION" in codes:
+        line = context.imports.expression("hookbridge.legacy.share_keras_session")
+        context.imports.switches.append(f"{line}()")
+        context.note(NAME, node, "", f"{line}()")
     notebook = context.module.notebook
     if notebook is None or not notebook.old_pins:
         return
@@ -41,5 +45,5 @@ RULE = RewriteRule(
     summary="Main files choose Keras 2 and the behaviour of TensorFlow 1 if needed.",
     nodes=(ast.Module,),
     apply=apply,
-    codes=("KERAS2", "LIBRARY_ESTIMATOR", "V1_BEHAVIOUR", "OLD_PIN"),
+    codes=("KERAS2", "LIBRARY_ESTIMATOR", "V1_BEHAVIOUR", "KERAS_SESSION", "OLD_PIN"),
 )

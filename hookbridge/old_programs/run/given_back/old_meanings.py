@@ -9,17 +9,6 @@ from typing import Any
 from hookbridge.ground import compat, patching
 from hookbridge.old_programs.run.given_back.removed_arguments import whole
 
-# What a queue reader does by operations, of which the CPU alone has versions.
-_OF_READERS = (
-    "__init__",
-    "num_records_produced",
-    "num_work_units_completed",
-    "read",
-    "read_up_to",
-    "reset",
-    "restore_state",
-    "serialize_state",
-)
 # The first TensorFlow, (major, minor), whose `SummarySaverHook` has to have a place.
 _NEEDS_A_PLACE = (2, 22)
 
@@ -36,6 +25,8 @@ def bring_back() -> None:
     """
     import tensorflow as tf
 
+    from hookbridge.legacy.readers import methods_on_the_cpu
+
     constructors: dict[Any, Callable[[Any], Any]] = {
         tf.distribute.cluster_resolver.TPUClusterResolver: _without_a_tpu,
         tf.compat.v1.Dimension: _of_whole_floats,
@@ -49,28 +40,12 @@ def bring_back() -> None:
         patching.InstanceMethods(strategy, {"experimental_run_v2": _run}).install()
     reader = tf.compat.v1.ReaderBase
     for kind in (reader, *reader.__subclasses__()):
-        methods = {
-            n: _on_the_cpu(vars(kind)[n]) for n in _OF_READERS if n in vars(kind)
-        }
-        patching.InstanceMethods(kind, methods).install()
+        patching.InstanceMethods(kind, methods_on_the_cpu(kind)).install()
 
 
 def _run(self: Any, *args: Any, **named: Any) -> Any:
     """`experimental_run_v2`: the `run` of the strategy's own class."""
     return self.run(*args, **named)
-
-
-def _on_the_cpu(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method whose operations are on the CPU of the task."""
-
-    @functools.wraps(plain)
-    def method(*args: Any, **named: Any) -> Any:
-        import tensorflow as tf
-
-        with tf.device("/device:CPU:*"):  # of the number that the queue has
-            return plain(*args, **named)
-
-    return method
 
 
 def _without_a_tpu(plain: Any) -> Any:

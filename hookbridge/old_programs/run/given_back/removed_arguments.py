@@ -13,14 +13,13 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from hookbridge.ground.patching import assign
+from hookbridge.legacy import arrays
 from hookbridge.old_programs.run.given_back import removed_randomness
 from hookbridge.tf1_names import old_values
 from hookbridge.tf1_names.changes import OF_FUNCTIONS, Change
 
 _Function: TypeAlias = Callable[..., Any]
 _Any = TypeVar("_Any", bound=Callable[..., Any])
-# How NumPy says that rows are of unequal length, which it refuses since 1.24.
-_UNEQUAL = "inhomogeneous shape"
 # Functions that make arrays of lists themselves.
 _OF_LISTS = tuple(
     f"numpy.{name}"
@@ -111,7 +110,7 @@ def way_out(error: BaseException) -> str:
             "operand's type cannot hold, as it did before 2; `pip install "
             f'"numpy<2"`{where} brings that back'
         )
-    if version < "2.4.0" or _UNEQUAL in said:
+    if version < "2.4.0" or arrays.UNEQUAL in said:
         return ""
     if not any(message in said for message in _NO_NUMBER):
         return ""
@@ -197,20 +196,10 @@ def _loading(function: _Function, today: str) -> _Function:
 
 
 def _of_unequal_rows(function: _Function) -> _Function:
-    """`numpy.array`, which makes an array of objects of rows of unequal length."""
-    forbids_copies = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
+    """Return a function like `numpy.array`, with rows of unequal length."""
 
     def taking(*args: Any, **named: Any) -> Any:
-        if named.get("copy") is False and forbids_copies:
-            named["copy"] = None
-        try:
-            return function(*args, **named)
-        except ValueError as e:
-            has_type = (*args[1:2], named.get("dtype"))[0] is not None
-            if has_type or _UNEQUAL not in str(e):
-                raise
-        named.pop("dtype", None)
-        return function(*args[:1], object, *args[2:], **named)
+        return arrays.of_unequal_rows(function, *args, **named)
 
     return taking
 
@@ -222,16 +211,13 @@ def _of_unequal_lists(function: _Function) -> _Function:
         try:
             return function(*args, **named)
         except ValueError as e:
-            if _UNEQUAL not in str(e):
+            if arrays.UNEQUAL not in str(e):
                 raise
-        arrays = {name: _as_array(value) for name, value in named.items()}
-        return function(*map(_as_array, args), **arrays)
+        by_name = {name: _as_array(value) for name, value in named.items()}
+        return function(*map(_as_array, args), **by_name)
 
     return taking
 
 
 def _as_array(value: object) -> Any:
-    return _array(value) if isinstance(value, list | tuple) else value
-
-
-_array = _of_unequal_rows(np.array)
+    return arrays.array(value) if isinstance(value, list | tuple) else value
