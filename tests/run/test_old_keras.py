@@ -78,10 +78,8 @@ def asked(
         lines.append(f"from {module} import {name} as one")
         lines.append(f"ask({full!r}, one, {place!r}, {RECORD[module][name]})")
     lines.append("print(json.dumps(found))\n")
-    (folder / "old.py").write_text("\n".join(lines))
-    done = launch_fork(launcher, "old.py", cwd=folder)
-    assert done.returncode == 0, done.stderr[-2000:]
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    output = output_of(launcher, folder, "\n".join(lines))
+    found: dict[str, Any] = json.loads(output.splitlines()[-1])
     return found
 
 
