@@ -34,22 +34,22 @@ class LossHook(v1.train.SessionRunHook):  # type: ignore[misc]
         self.losses.append(float(run_values.results))
 
 
-class Losses(tf.keras.callbacks.Callback):  # type: ignore[misc]
-    """Keeps losses."""
+class _Losses(tf.keras.callbacks.Callback):  # type: ignore[misc]
+    """Base class of the callbacks that keep losses."""
 
     def __init__(self) -> None:
         super().__init__()
         self.losses: list[float] = []
 
 
-class LossCallback(Losses):
+class LossCallback(_Losses):
     """Keeps `logs["loss"]` of every step, which is the mean of the epoch so far."""
 
     def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
         self.losses.append(float(logs["loss"]))
 
 
-class EpochCallback(Losses):
+class EpochCallback(_Losses):
     """Keeps the loss of every epoch, as most Keras callbacks do."""
 
     def on_epoch_end(self, epoch: int, logs: Any = None) -> None:

@@ -116,6 +116,7 @@ def run_in(environment: Path, code: str) -> str:
     return done.stdout
 
 
+@pytest.mark.exhaustive
 def test_commands_from_a_wheel_on_the_path(
     repo_root: Path, built: Path, tmp_path: Path
 ) -> None:

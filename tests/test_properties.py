@@ -184,7 +184,7 @@ def test_a_run_is_a_step_if_the_global_step_moves(nodes: list[tuple[int, str]]) 
                 before_run = session.run(counter)
                 session.run(tensor)
                 moved = session.run(counter) > before_run
-                is_step = steps is not None and steps.step_of(tensor) is not None
+                is_step = steps is not None and steps.kind_of(tensor).step is not None
                 assert is_step == moved
 
 

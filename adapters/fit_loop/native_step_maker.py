@@ -13,6 +13,7 @@ from hookbridge.adapters.fit_loop.fit_session import FitSessionPart
 from hookbridge.adapters.fit_loop.model_step import ModelInstallation, end_quietly
 from hookbridge.adapters.fit_loop.step_function import ModelsOwnFunction, StepFunction
 from hookbridge.adapters.fit_loop.step_source import StepInstallation, StepSource
+from hookbridge.adapters.guests import fetched
 from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
@@ -120,9 +121,9 @@ class NativeStepMaker(StepMaker):
         earlier = source.function_on_model
         if isinstance(earlier, ModelsOwnFunction):
             return earlier.step_function
-        guests = self._run.guests
-        names = {name for guest in guests for name in guest.fetched_names}
-        if source.mode is not PREDICT and any(g.may_fetch_loss for g in guests):
+        hooks = [guest.item for guest in self._run.guests]
+        names = {name for hook in hooks for name in fetched.tensor_names(hook)}
+        if source.mode is not PREDICT and any(map(fetched.may_fetch_loss, hooks)):
             names.add("loss:0")
         return StepFunction(source, frozenset(names))
 

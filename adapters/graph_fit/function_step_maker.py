@@ -43,11 +43,10 @@ class FunctionStepMaker(StepMaker):
         self._step_call: StepCall
         self._request: tuple[Any, Any, Any]
         self._last: list[Any] = []
-        self._data_ended = False
 
     @property
     def data_ended(self) -> bool:
-        return self._data_ended
+        return self._step_call.data_ended
 
     def begin(self, mode: str) -> None:
         if self._run.mode is None:
@@ -81,7 +80,7 @@ class FunctionStepMaker(StepMaker):
 
     def prepare(self, args: Arguments) -> None:
         self._step_call, values, options, metadata = args
-        self._data_ended = self._step_call.data_ended = False
+        self._step_call.data_ended = False
         self._session.current.step_call = self._step_call
         if options is not None:  # hooks' options are merged into it
             copied = tf.compat.v1.RunOptions()
@@ -94,10 +93,7 @@ class FunctionStepMaker(StepMaker):
         return self._graph.build(self._session.current, self._run.mode, fetches)
 
     def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
-        try:
-            self._last = monitored.run(self._step_call.fetches, *self._request)
-        finally:
-            self._data_ended = self._step_call.data_ended
+        self._last = monitored.run(self._step_call.fetches, *self._request)
         return self._last
 
     def stop(self) -> None:

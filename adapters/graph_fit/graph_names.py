@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.fit_loop.eager_step import names_for
-from hookbridge.adapters.keras_model.optimizers import decay_of, optimizer_of
+from hookbridge.adapters.keras_model.optimizers import optimizer_of, scheduled_rate
 from hookbridge.ground.patching import patched
 from hookbridge.ground.protocols import KerasModel
 
@@ -87,15 +87,13 @@ def rate_tensor(model: KerasModel, counter: tf.Variable) -> Any:
     """Return the tensor that `learning_rate:0` means, or None."""
     # The value of a schedule or a decay is computed for hooks alone: they can fetch it,
     # not feed it.
-    rate, decay = learning_rate(model), decay_of(optimizer_of(model))
-    is_schedule = callable(rate) and not isinstance(rate, tf.Variable)
-    if is_schedule or decay > 0.0:
-        step = tf.cast(counter, tf.float32)
-        value = (rate(step) if is_schedule else rate) / (1.0 + decay * step)
-        tensor = tf.identity(value, name=COMPUTED_RATE)
-        tensor.graph.prevent_feeding(tensor)
-        return tensor
-    return getattr(rate, "_graph_element", rate)
+    value = scheduled_rate(optimizer_of(model), counter)
+    if value is None:
+        rate = learning_rate(model)
+        return getattr(rate, "_graph_element", rate)
+    tensor = tf.identity(value, name=COMPUTED_RATE)
+    tensor.graph.prevent_feeding(tensor)
+    return tensor
 
 
 def reads(variable: tf.Variable) -> list[Any]:

@@ -20,6 +20,7 @@ _DEPTH = 3
 
 
 def may_fetch_loss(hook: Hook) -> bool:
+    """Return whether a hook may fetch the loss of the batch, by whatever name."""
     if _is_of_tensorflow(type(hook)):
         return type(hook).__name__ in ("LoggingTensorHook", "NanTensorHook")
     return overrides(hook, "before_run")

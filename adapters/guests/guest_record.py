@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any, ClassVar
 
 from hookbridge import errors
-from hookbridge.adapters.guests import fetched, kinds, paths, roles
+from hookbridge.adapters.guests import kinds, paths, roles
 from hookbridge.adapters.guests.any_flavour import AnyFlavour
 from hookbridge.adapters.guests.stock import StockCallback, row
 from hookbridge.ground import compat
@@ -102,16 +102,6 @@ class Guest:
     def is_of_chief(self) -> bool:
         """Return whether a hook runs on the chief although nobody has set its role."""
         return self.saves_checkpoints and roles.given_role(self.item) is None
-
-    @property
-    def fetched_names(self) -> frozenset[str]:
-        """The names of tensors that a hook may fetch from a step."""
-        return fetched.tensor_names(self.item)
-
-    @property
-    def may_fetch_loss(self) -> bool:
-        """Return whether a hook may fetch the loss of the batch, by whatever name."""
-        return fetched.may_fetch_loss(self.item)
 
     def check_kind(self) -> None:
         """Refuse a guest that is a hook and a callback at once."""

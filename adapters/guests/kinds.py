@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from hookbridge import errors
@@ -75,12 +75,16 @@ def is_of_keras(cls: type) -> bool:
     return cls.__module__.partition(".")[0] in KERAS
 
 
+def keras_bases(item: object) -> Iterator[type]:
+    """Yield the classes of Keras that an object's class is or derives from."""
+    return filter(is_of_keras, type(item).__mro__)
+
+
 def keras_behind(item: object) -> Any:
     """Return the Keras module that an object's class is or derives from, or None."""
-    for base in type(item).__mro__:
-        if is_of_keras(base):
-            return importlib.import_module(base.__module__.partition(".")[0])
-    return None
+    packages = (base.__module__.partition(".")[0] for base in keras_bases(item))
+    package = next(packages, None)
+    return None if package is None else importlib.import_module(package)
 
 
 def flavour_of(callback: Callback) -> Flavour:
@@ -90,10 +94,8 @@ def flavour_of(callback: Callback) -> Flavour:
 
 def stock_name(callback: Callback) -> str:
     """Return the name of the Keras callback class of a callback, or of its base."""
-    for base in type(callback).__mro__:
-        if is_of_keras(base) and base.__name__ != "Callback":
-            return base.__name__
-    return ""
+    names = (base.__name__ for base in keras_bases(callback))
+    return next((name for name in names if name != "Callback"), "")
 
 
 def flatten(items: object) -> list[Any]:

@@ -38,10 +38,9 @@ def default_role(guest: object, *, is_hook: bool) -> Role:
     """
     if is_hook:
         return "all"
-    for base in type(guest).__mro__:
-        if kinds.is_of_keras(base) and stock.row(base.__name__).is_for_chief:
-            return "chief"
-    if str(getattr(guest, "monitor", "")).startswith("val_"):
+    bases = kinds.keras_bases(guest)
+    writes = any(stock.row(base.__name__).is_for_chief for base in bases)
+    if writes or str(getattr(guest, "monitor", "")).startswith("val_"):
         return "chief"
     return "chief" if getattr(guest, "_chief_worker_only", None) else "split"
 

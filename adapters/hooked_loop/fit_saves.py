@@ -84,7 +84,7 @@ class FitSaves:
         self.guests = guests
         self._backups = backups_of(guests)
         self.keeper = StateKeeper(lambda: (self.step, self.in_step))
-        self._part = Part(guests, lambda: loop(self.step))
+        self.part: Part = Part(guests, lambda: loop(self.step))
         self.step: int = 0  # of the last save
         self.in_step: bool = False  # whether callbacks lack events of the present step
         self.is_frozen: bool = False
@@ -103,17 +103,13 @@ class FitSaves:
         Returns what the loops of that run have saved.
         """
         files = self.keeper.files
-        files.parts = [self._part]
+        files.parts = [self.part]
         saved = None if prefix is None else files.read(prefix)
-        self._part.begin()
+        self.part.begin()
         if saved is None:
             return ()
-        self._part.restore(saved)
+        self.part.restore(saved)
         return saved.loops
-
-    def snapshot(self) -> Callable[[], None]:
-        """See `Part.snapshot`."""
-        return self._part.snapshot()
 
     # -- checkpoints -----------------------------------------------------------------
 
@@ -126,13 +122,13 @@ class FitSaves:
         """Begin a step: what the last one has saved is final."""
         self.in_step = False
         self.keeper.settle()
-        self.keeper.forget()
+        self.keeper.checkpoints = []
         self.save_backups(in_epoch=True)
         self.in_step = True
 
     def freeze(self) -> None:
         """Leave all as it is: an uninterrupted run has none of the later events."""
-        self._part.freeze()
+        self.part.freeze()
         self.keeper.seal()
         self.is_frozen = True
 
@@ -154,7 +150,8 @@ class FitSaves:
                 are_current = False
             if are_current:
                 self.keeper.write_state(*checkpoints)
-        self.keeper.release()
+        for checkpoint in self.keeper.checkpoints:
+            checkpoint.order.release()
 
     # -- backups ---------------------------------------------------------------------
 

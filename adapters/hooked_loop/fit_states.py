@@ -115,12 +115,12 @@ class FitStates(
         everyone = calling_list()
         self._run: Any = run  # None after the end
         call_after_others(everyone, self._calls_after_others)
-        self._num_epochs: int | None = params.get("epochs")
+        self._num_epochs: int = params.get("epochs") or 0
         self._means: EpochMeans | None = run.means or (
             run.host.step_maker.means_of(self._model)
         )
         self._epoch = FitEpoch(length_in(params))
-        self._saves = FitSaves(
+        self.saves: FitSaves = FitSaves(
             self._folder,
             run.number,
             run.host.graph_part,
@@ -131,7 +131,7 @@ class FitStates(
             StateFiles().remove_unfinished(self._folder)
         # What writes the state if Keras drops its list of callbacks: an error has ended
         # the `fit` then, and nobody calls its members. Not alive after the end.
-        self._rescue: Any = weakref.finalize(everyone, self._saves.rescue)
+        self._rescue: Any = weakref.finalize(everyone, self.saves.rescue)
         # A new list: the old one may be the user's, or shared with another hook. A
         # `fit` that has made no step may have left its listener there.
         others = [x for x in self._hook._listeners if not isinstance(x, FitStates)]
@@ -169,21 +169,22 @@ class FitStates(
     def _before_train_begin(self, logs: Logs = None) -> None:
         """Before `on_train_begin` of all, in which callbacks may restore a backup."""
         files, checkpoint = StateFiles(), restored_from(self._model, self._folder)
-        step = 0
-        if checkpoint is not None:
-            step = files.step_of(checkpoint) or steps_counted(self._model)
+        step = (
+            0
+            if checkpoint is None
+            else files.step_of(checkpoint) or steps_counted(self._model)
+        )
         backups = backups_of(map(unwrapped, calling_list().callbacks))
         self._backup, _ = newest(checkpoint, step, backups, files)
 
     def _after_train_begin(self, logs: Logs = None) -> None:
         """Those callbacks with a state go on with it."""
         call_before_others(calling_list(), self._calls_before_others)
-        if not self._saves.guests:
+        if not self.saves.guests:
             return
-        prefix = restored_from(self._model, self._folder)
-        if self._backup is not None:
-            prefix = self._backup.prefix
-        loops = self._saves.restore(prefix)
+        of_checkpoint = restored_from(self._model, self._folder)
+        prefix = of_checkpoint if self._backup is None else self._backup.prefix
+        loops = self.saves.restore(prefix)
         self._rate.begin(loops)
         self._open_epoch = open_epoch(loops)
 
@@ -195,7 +196,7 @@ class FitStates(
         if earlier is not None and earlier[0].number == epoch:
             (_, _, start), self._earlier_means = earlier
             # An earlier run has had this event: what it sets is in what was restored.
-            self._go_back = [self._saves.snapshot(), snapshot(self._model)]
+            self._go_back = [self.saves.part.snapshot(), snapshot(self._model)]
         self._epoch.begin(epoch, start)
 
     def _after_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
@@ -211,7 +212,7 @@ class FitStates(
 
     def _before_validation_or_epoch_end(self, *_: Any) -> None:
         """Before any callback has the end of an epoch, or the validation before it."""
-        self._saves.in_step = False
+        self.saves.in_step = False
         if not self._is_over and self._run.is_stopped:
             self._run.host.step_maker.flush()
             is_whole = self._epoch.is_whole(self._run.host.graph_part.step_number)
@@ -219,22 +220,21 @@ class FitStates(
 
     def _after_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """After all callbacks have had the end of an epoch."""
-        epochs = self._num_epochs
-        self._epochs_left = epochs is not None and epoch + 1 < epochs
+        self._epochs_left = epoch + 1 < self._num_epochs
         self._epoch.end(epoch)
-        self._saves.keeper.settle()
+        self.saves.keeper.settle()
         if self._run.has_begun:
             self._run.host.step_maker.flush()
-            self._saves.save_backups(in_epoch=False)
+            self.saves.save_backups(in_epoch=False)
 
     def _before_train_end(self, logs: Logs = None) -> None:
         """Before any callback has the end of the training."""
-        self._saves.in_step = False
+        self.saves.in_step = False
         self._end_early(in_epoch=False, epochs_left=self._epochs_left)
 
     def _after_train_end(self, logs: Logs = None) -> None:
         """After all callbacks have had the end of the training."""
-        self._saves.end()
+        self.saves.end()
         self._rescue.detach()
         self.stop_listening()
         run, self._run = self._run, None
@@ -242,24 +242,19 @@ class FitStates(
 
     def _after_test_end(self, logs: Logs = None) -> None:
         """Give the last checkpoint the events of an `evaluate` after the `fit`."""
-        if not self._is_over or not self._saves.is_newest:
+        if not self._is_over or not self.saves.is_newest:
             return
-        if steps_counted(self._model) == self._saves.step:
-            self._saves.keeper.write_state(*self._saves.keeper.checkpoints)
+        if steps_counted(self._model) == self.saves.step:
+            self.saves.keeper.write_state(*self.saves.keeper.checkpoints)
 
     # -- called by the run -----------------------------------------------------------
 
     def before_step(self) -> None:
         """All callbacks have had the events of the last step."""
-        self._saves.begin_step()
+        self.saves.begin_step()
         self._go_on_with_means()  # in metrics that Keras has made for the first step
         self._earlier_means = Means()
         self._epoch.step_begins(self._run.host.graph_part.step_number)
-
-    @property
-    def has_saved(self) -> bool:
-        """Return whether the last step has a checkpoint."""
-        return bool(self._saves.keeper.checkpoints)
 
     def stop_listening(self) -> None:
         """Take this listener off the hook."""
@@ -273,7 +268,7 @@ class FitStates(
         step = int(global_step_value)
         prefix = f"{self._hook._save_path}-{step}"
         wait_for_writes(prefix)
-        self._saves.before_save(prefix, step, AtOnce(prefix))
+        self.saves.before_save(prefix, step, AtOnce(prefix))
 
     def after_save(self, session: Session, global_step_value: Any) -> None:
         """See `CheckpointSaverListener`."""
@@ -294,9 +289,9 @@ class FitStates(
         self._note_written(save)
 
     def _note_written(self, save: Save) -> None:
-        if not self._saves.keeper.files.exists(save.prefix):  # it pads the step
-            self._saves.before_save(save.prefix, int(save.step), save.order)
-        self._saves.keeper.note(checkpoint_of(self._run.host.graph_part, save))
+        if not self.saves.keeper.files.exists(save.prefix):  # it pads the step
+            self.saves.before_save(save.prefix, int(save.step), save.order)
+        self.saves.keeper.note(checkpoint_of(self._run.host.graph_part, save))
 
     # --------------------------------------------------------------------------------
 
@@ -318,7 +313,7 @@ class FitStates(
     def _end_early(self, *, in_epoch: bool, epochs_left: bool) -> None:
         """Settle all if an uninterrupted run has none of the later events."""
         run = self._run
-        if self._saves.is_frozen or not run.has_begun or run.is_over:
+        if self.saves.is_frozen or not run.has_begun or run.is_over:
             return
         ending = Ending(
             in_epoch=in_epoch,
@@ -327,9 +322,9 @@ class FitStates(
             by_callback=not run.is_stopped,
         )
         if ending.is_early:
-            self._saves.keeper.settle()
+            self.saves.keeper.settle()
             self._save_now()
-            self._saves.freeze()
+            self.saves.freeze()
 
     def _save_now(self) -> None:
         """Save what the hook would save in its `end`."""

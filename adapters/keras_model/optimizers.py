@@ -81,15 +81,22 @@ def constant_rate(optimizer: Optimizer) -> Any:
     return None if is_changed else learning_rate_variable(optimizer)
 
 
-def scheduled_rate(optimizer: Optimizer) -> Any:
-    """Return what a schedule or a decay gives for the next step; None without one."""
+def scheduled_rate(optimizer: Optimizer, counter: Any = None) -> Any:
+    """Return what a schedule or a decay gives for the next step; None without one.
+
+    Args:
+      optimizer: an optimizer of Keras, wrapped in another one or not.
+      counter: the variable that counts its steps, if that is not `counter_of`.
+    """
     rate, decay = _rate(optimizer), decay_of(optimizer)
     is_schedule = callable(rate) and not isinstance(rate, tf.Variable)
     if rate is None or not (is_schedule or decay > 0.0):
         return None
-    step = tf_variable(counter_of(optimizer))
-    value = tf.cast(rate(step) if is_schedule else rate, tf.float32)
-    return value / (1.0 + decay * tf.cast(step, tf.float32))
+    step = tf_variable(counter_of(optimizer) if counter is None else counter)
+    number = tf.cast(step, tf.float32)
+    if is_schedule:  # optimizers of Keras <= 2.10 give it the step as a float
+        rate = rate(number if hasattr(unwrapped(optimizer), "_hyper") else step)
+    return tf.cast(rate, tf.float32) / (1.0 + decay * number)
 
 
 def decay_of(optimizer: Optimizer) -> float:

@@ -45,10 +45,11 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
         object.__setattr__(self, name, value)
 
     # `isinstance`, `clone_model` and trackers see the class of the graph's model.
-    @property  # type: ignore[misc]
-    def __class__(self) -> type:  # type: ignore[override]
+    def _class_of_clone(self) -> type:
         clone = self._live_clone
         return type(clone.model) if clone else LiveModel
+
+    __class__: Any = property(_class_of_clone)
 
     def __init__(
         self,

@@ -70,10 +70,6 @@ class LiveRates:
                 feeds[copy] = feeds[copy.name] = array
         return feeds
 
-    def note_fed(self, value: object) -> None:
-        """Note what the loop itself fed for the one rate in the last step, or None."""
-        self.each[0].fed_by_loop = value
-
     def begin_event(self) -> None:
         """From here on handed-out variables are brought up to date when used."""
         if self.touched:

@@ -12,6 +12,7 @@ from hookbridge import errors
 from hookbridge.adapters.live_model import mirrors
 from hookbridge.adapters.session_graph import saved, session_variables
 from hookbridge.ground import compat
+from hookbridge.ground.groups import grouped
 
 
 class WeightsView:
@@ -137,10 +138,8 @@ class LiveWeights:
 
     def layers(self) -> list[LiveLayer]:
         """Return the variables grouped by name scope, in the order of `get_weights`."""
-        scopes: dict[str, list[Any]] = {}
-        for variable in self.all:
-            scope, _, leaf = variable.op.name.rpartition("/")
-            scopes.setdefault(scope or leaf, []).append(variable)
+        named = [(variable.op.name, variable) for variable in self.all]
+        scopes = grouped((name.rpartition("/")[0] or name, v) for name, v in named)
         return [LiveLayer(name, self._part(part)) for name, part in scopes.items()]
 
     def _part(self, variables: Sequence[Any]) -> LiveWeights:

@@ -168,6 +168,17 @@ class StepNames:
                 "`model.optimizer`, but the step does not read one. Constant rates "
                 f"that it reads: {rates or 'none'}."
             )
+        nearest = self._nearest(full, others)
+        listed = ", ".join(f"`{name}`" for name in nearest)
+        names = f"Nearest names: {listed}. " if nearest else ""
+        return errors.UnknownTensorError(
+            f"{e.args[0]} Neither {who} of this model nor a hook has made it. {names}A "
+            "tensor of a layer is `<layer>/<Op>:0`; the loss is `loss:0`; a metric is "
+            "`<metric>:0`."
+        )
+
+    def _nearest(self, full: str, others: Iterable[str]) -> list[str]:
+        """Return the names that one that nothing has may mean."""
         choices = alike(full, [*others, *self._short, *self._plain])
         nearest = difflib.get_close_matches(full, choices, n=5, cutoff=0.75)
         scope, _, op = full.rpartition("/")
@@ -176,13 +187,5 @@ class StepNames:
             # the same op of another layer.
             parts = {name: name.rpartition("/") for name in choices}
             same = [n for n, p in parts.items() if p[0] == scope or p[2] == op]
-            nearest = list(dict.fromkeys([*nearest, *same]))
-        elif not nearest:
-            nearest = [f"{key}:0" for key in self.loop_keys][:5]
-        listed = ", ".join(f"`{name}`" for name in nearest)
-        names = f"Nearest names: {listed}. " if nearest else ""
-        return errors.UnknownTensorError(
-            f"{e.args[0]} Neither {who} of this model nor a hook has made it. {names}A "
-            "tensor of a layer is `<layer>/<Op>:0`; the loss is `loss:0`; a metric is "
-            "`<metric>:0`."
-        )
+            return list(dict.fromkeys([*nearest, *same]))
+        return nearest or [f"{key}:0" for key in self.loop_keys][:5]

@@ -65,7 +65,7 @@ class ClusterStepMaker(StepMaker):
         self._has_outputs = False
         self._graph = graph
         self.events: EventQueue = EventQueue(
-            self._guard, self._load, connected_workers()
+            self._guard, lambda v: self._scheduler.load(v), connected_workers()
         )
         self._scheduler = Scheduler(model, graph, self.events)
         self._patches = contextlib.ExitStack()
@@ -81,9 +81,6 @@ class ClusterStepMaker(StepMaker):
     @property
     def data_ended(self) -> bool:
         return self._scheduler.data_ended
-
-    def _load(self, value: StepValue) -> dict[str, Any] | None:
-        return self._scheduler.load(value)
 
     def add_callback(self, max_lag: int | None) -> None:
         self._callbacks += 1
@@ -130,7 +127,7 @@ class ClusterStepMaker(StepMaker):
     def make_without_hooks(self, args: Arguments) -> Any:
         """Schedule a step whose events are delivered later."""
         run, scheduler = self._run, self._scheduler
-        if any(state.has_saved for state in run.states):
+        if any(state.saves.keeper.checkpoints for state in run.states):
             # What callbacks do in a step with a checkpoint comes before the next step.
             self.events.flush()
             run.tell_states_step_is_over()

@@ -81,7 +81,7 @@ class StepCounter:
         if type(fetches) is dict and self._member in fetches:
             return False
         try:
-            return self._steps.writes(fetches)
+            return self._steps.kind_of(fetches).writes
         except (TypeError, ValueError, KeyError):
             return False  # no valid fetches: the run itself will raise
 

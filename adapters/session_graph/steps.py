@@ -49,7 +49,9 @@ class RunKind(NamedTuple):
     # An update without a step: for example, a GAN's run that trains the discriminator
     # where only the generator's run moves the counter.
     update: ReachedOps | None
-    writes: bool  # whether it may give the counter another value
+    # Whether it may give the counter another value. A run that initializes or restores
+    # variables may, though it is no step.
+    writes: bool
 
 
 class StepFinder:
@@ -76,16 +78,6 @@ class StepFinder:
     def trains(self) -> bool:
         """Return whether any run on this graph can be a step."""
         return bool(self.movers or self.pushes or self.applies)
-
-    def step_of(self, fetches: object) -> ReachedOps | None:
-        """Return the step that a run of `fetches` is, or None."""
-        return self.kind_of(fetches).step
-
-    def writes(self, fetches: object) -> bool:
-        """Return whether a run of `fetches` may give the counter another value."""
-        # A run that is not a step may do so too: one that initializes or restores
-        # variables.
-        return self.kind_of(fetches).writes
 
     def kind_of(self, fetches: object) -> RunKind:
         """Return what a run of `fetches` is; the answer is remembered."""

@@ -74,7 +74,7 @@ class EvaluationRun(_BatchRun):
     def before_session_run(self, run_context: RunContext) -> Any:
         self.session = run_context.session
         self.push_assigned()
-        step = self._steps.step_of(run_context.original_args.fetches)
+        step = self._steps.kind_of(run_context.original_args.fetches).step
         self._is_in_batch = step is not None
         if step is None:
             return None

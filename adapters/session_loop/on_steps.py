@@ -31,7 +31,7 @@ class HookOnSteps(CopiedWrapper, wrapt.ObjectProxy):  # type: ignore[misc,type-a
             self._self_graph, self._self_steps = graph, steps_of(graph)
         steps = self._self_steps  # each run of a prediction is a step
         fetches = run_context.original_args.fetches
-        self._self_is_step = steps is None or steps.step_of(fetches) is not None
+        self._self_is_step = steps is None or steps.kind_of(fetches).step is not None
         return self.guest.before_run(run_context) if self._self_is_step else None
 
     def after_run(self, run_context: RunContext, run_values: RunValues) -> None:

@@ -86,7 +86,9 @@ class RunArguments:
     def note_feeds(self, run_context: RunContext) -> None:
         """Note what the loop itself feeds for the one rate in a run."""
         feed_dict = run_context.original_args.feed_dict
-        self._rates.note_fed(rate_checks.loop_feed_of(self.of_loop, feed_dict))
+        self._rates.each[0].fed_by_loop = rate_checks.loop_feed_of(
+            self.of_loop, feed_dict
+        )
 
     def check_read(self) -> None:
         """Refuse, at the end of an epoch, a rate that was set and never read."""

@@ -77,7 +77,8 @@ class TrainingRun(CallbackRun):
         self._stop = TrainingStop(self.model)
         self._phase: Phase = "unknown"
         self._batch = 0  # number of the open batch
-        self._is_step = False  # whether the run that is made now is a step
+        # Whether a training step runs whose events are not all delivered.
+        self.in_step: bool = False
         self._waiting_runs = 0  # runs that did not move the global step
 
     def check(self, guest: Guest) -> None:
@@ -96,11 +97,6 @@ class TrainingRun(CallbackRun):
             self.model.live_link.rates.join(session)
         super().enter(member, session, coord)
 
-    @property
-    def in_step(self) -> bool:
-        """Return whether a training step runs whose events are not all delivered."""
-        return self._is_step
-
     def loop_state(self) -> LoopState:
         """Return where the run is, for the state beside a checkpoint."""
         return self._epochs.state(self.step, self.session)
@@ -111,7 +107,7 @@ class TrainingRun(CallbackRun):
         self._reader.counter.bind(self.session, self.members[0])
         self._read_step()
         # A step may have been lost with its session.
-        self._phase, self._is_step = AFTER["session"][self._phase], False
+        self._phase, self.in_step = AFTER["session"][self._phase], False
         if self.started and self._state.is_lost(self.session, before, self.step):
             self.started = False
         self._epochs.values.begin(self.step)
@@ -189,7 +185,7 @@ class TrainingRun(CallbackRun):
         self._phase = AFTER["run"][self._phase]
         kind = self._reader.kind_of(run_context.original_args.fetches)
         reached = kind.step
-        self._is_step = reached is not None
+        self.in_step = reached is not None
         if reached is None:
             if kind.update is None:
                 return None
@@ -209,7 +205,7 @@ class TrainingRun(CallbackRun):
         if self._phase != "in epoch" or self._reader.counter.stale:
             self._look(run_context)
             if not clock.is_open:
-                self._is_step = False  # a step after the last epoch has no events
+                self.in_step = False  # a step after the last epoch has no events
                 return self._arguments.without_events(reached, run_context)
         is_new = self._phase != "gradients waiting"
         if is_new:
@@ -257,7 +253,7 @@ class TrainingRun(CallbackRun):
 
     def after_session_run(self, run_context: RunContext) -> None:
         self._stop.last_run = run_context
-        if not self._is_step:
+        if not self.in_step:
             self._after_update()
             return
         before = self.step
@@ -268,7 +264,7 @@ class TrainingRun(CallbackRun):
             self._waiting_runs += 1
         else:
             self._finish_step(run_context)
-        self._is_step = False
+        self.in_step = False
         self._state.keeper.step_is_over()
 
     def _after_update(self) -> None:
@@ -318,11 +314,11 @@ class TrainingRun(CallbackRun):
         by_callback = self._stop.by_callback
         if not data_ended:
             self._stop.note_end()
-        self._phase, self._is_step = AFTER["end"][self._phase], False
+        self._phase, self.in_step = AFTER["end"][self._phase], False
         if data_ended or not self._reader.counter.is_counted:
             before = self.step
             self._read_step()
-            self._state.keeper.note_external_steps(before, self.step)
+            self._state.keeper.states.move_step(before, self.step)
         clock = self._epochs.clock
         partial = clock.is_open and clock.batches > 0
         if partial and clock.is_over(self.step):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 from absl import logging
 
@@ -18,18 +19,20 @@ from hookbridge.adapters.state.parts import Part
 from hookbridge.adapters.state.restored_state import Saved, note_ended
 from hookbridge.adapters.state.save_keepers import Save, SaveKeeper
 from hookbridge.adapters.state.write_order import WriteOrder
+from hookbridge.ground.patching import before_close
 from hookbridge.ground.protocols import Graph, Session
 from hookbridge.ground.tf_config import ClusterConfig, task_of
 
 
-class RunWithState(Protocol):
-    """What is asked of a training run and its state: a `run_state.RunState`."""
+@dataclass(eq=False)
+class KeptRun:
+    """A training run whose callbacks have a state."""
 
     training: Any  # the `TrainingRun`
     part: Part
-    backups: list[Backup]
-    is_ready: bool  # whether its callbacks go on in the present session
-    is_over: bool  # whether they had `on_train_end`
+    backups: Sequence[Backup] = ()
+    is_ready: bool = False  # whether its callbacks go on in the present session
+    is_over: bool = False  # whether they had `on_train_end`
 
 
 class GraphKeeper(SaveKeeper):
@@ -40,7 +43,10 @@ class GraphKeeper(SaveKeeper):
     """
 
     def __init__(self, graph: Graph, checkpoint_dir: str | None) -> None:
-        self._savers = FollowedSavers(graph, self.before_save, self.after_save)
+        # Closed once the session was closed after a clean end.
+        self.savers: FollowedSavers = FollowedSavers(
+            graph, self.before_save, self.after_save
+        )
         # None in a worker too that does not know where the chief saves: it keeps no
         # state.
         self._worker: WorkerCheckpoints | None = None
@@ -50,12 +56,12 @@ class GraphKeeper(SaveKeeper):
             task = f"worker-{ClusterConfig.from_environment().task_index}"
             if checkpoint_dir is not None:
                 self._worker = WorkerCheckpoints(checkpoint_dir)
-        self._state_keeper = StateKeeper(self._now, task)
-        self._files = self._state_keeper.files
+        self.states: StateKeeper = StateKeeper(self._now, task)
+        self._files = self.states.files
         if not task and checkpoint_dir is not None:
             rewriting.undo(checkpoint_dir)
             self._files.remove_unfinished(checkpoint_dir)
-        self._runs: list[RunWithState] = []
+        self._runs: list[KeptRun] = []
         # The session that callbacks know (a recovery makes another one), and what was
         # found beside the checkpoint that it was restored from.
         self._session: Any = None
@@ -65,17 +71,12 @@ class GraphKeeper(SaveKeeper):
         # all callbacks know the session.
         self._pending: list[Checkpoint] = []
 
-    @property
-    def is_closed(self) -> bool:
-        """Return whether its session was closed after a clean end."""
-        return self._savers.is_closed
-
-    def join(self, run: RunWithState) -> None:
+    def join(self, run: KeptRun) -> None:
         """Add callbacks, before their session is created."""
         if self._session is not None:
             # The runs so far belong to an earlier session.
             self._session, self._pending = None, []
-            self._state_keeper.forget()
+            self.states.checkpoints = []
             self._runs.clear()
         self._runs.append(run)
 
@@ -94,7 +95,7 @@ class GraphKeeper(SaveKeeper):
         """
         if self._worker is not None:
             return step
-        checkpoint = self._savers.restored_from(session)
+        checkpoint = self.savers.last_restored.get(session)
         self._backup, step = newest(checkpoint, step, backups, self._files)
         return step
 
@@ -104,7 +105,7 @@ class GraphKeeper(SaveKeeper):
             # A worker that made a new session goes on as it is.
             goes_on = self._session is not None and self._is_worker and not went_back
             self._session = session
-            self._state_keeper.seal(session)
+            self.states.seal(session)
             for checkpoint in self._pending:
                 if checkpoint.session is not session:
                     checkpoint.seal()
@@ -113,15 +114,15 @@ class GraphKeeper(SaveKeeper):
             # Those of a session that was never created are there a second time.
             runs = {tuple(map(id, run.part.callbacks)): run for run in self._runs}
             self._set_runs(list(runs.values()))
-            is_kept = self._worker is not None or not self._is_worker
-            self._found = self._read() if is_kept and not goes_on else None
+            is_lost = self._is_worker and self._worker is None
+            self._found = None if goes_on or is_lost else self._read()
         return self._found
 
     def _read(self) -> Saved | None:
         """Read the state to go on with: a backup's, a worker's or a checkpoint's."""
         worker = self._worker
-        self._savers.stop_collecting()
-        if not self._savers.has_savers and worker is None:
+        self.savers.collecting.remove()
+        if not self.savers.followed and worker is None:
             # A Scaffold adds a saver to the collection only if it makes the saver.
             logging.warning(
                 "hookbridge: the saver of this session's Scaffold is not in the "
@@ -130,10 +131,9 @@ class GraphKeeper(SaveKeeper):
                 "`tf.compat.v1.add_to_collection(tf.compat.v1.GraphKeys.SAVERS, "
                 "saver)`."
             )
-        prefix = self._checkpoint_of(self._session)
         backup, self._backup = self._backup, None
-        if backup is not None:
-            prefix = backup.prefix
+        of_checkpoint = self._checkpoint_of(self._session)
+        prefix = of_checkpoint if backup is None else backup.prefix
         if prefix is None:
             return None
         # A worker without a state of its own takes over the chief's.
@@ -144,32 +144,31 @@ class GraphKeeper(SaveKeeper):
         """Return the checkpoint that a session has the values of, or None."""
         if self._worker is not None:
             return self._worker.newest()
-        return self._savers.restored_from(session)
+        return self.savers.last_restored.get(session)
 
     def is_lost(self, session: Session, *, went_back: bool) -> bool:
         """Return whether a session that replaces another one has nothing of it.
 
         A worker's variables are on the servers, which a new session finds unchanged.
         """
-        if self._is_worker and not went_back:
-            return False
-        return self._checkpoint_of(session) is None
+        goes_on = self._is_worker and not went_back
+        return not goes_on and self._checkpoint_of(session) is None
 
-    def _set_runs(self, runs: list[RunWithState]) -> None:
+    def _set_runs(self, runs: list[KeptRun]) -> None:
         self._runs = runs
         self._files.parts = [run.part for run in self._runs]
 
-    def ready(self, run: RunWithState) -> None:
+    def ready(self, run: KeptRun) -> None:
         """Note that a run goes on; once all do, what was saved gets its state."""
         run.is_ready = True
         if all(run.is_ready for run in self._runs):
-            self._savers.know(self._session)
-            late, self._pending = self._pending, []
+            self.savers.known.add(self._session)
             # A state of the middle of its step lacks what a new run has delivered: the
             # end of the epoch, and what callbacks have set there.
             lacks = self._found is not None and self._found.is_in_step
             has_state = self._files.exists
-            self._write_late([e for e in late if lacks or not has_state(e.prefix)])
+            late = [e for e in self._pending if lacks or not has_state(e.prefix)]
+            self._write_late(late)
 
     def _now(self) -> tuple[int, bool]:
         """Return the step, and whether a run has not had all its events yet."""
@@ -183,11 +182,11 @@ class GraphKeeper(SaveKeeper):
 
     def save_session(self, save: Save) -> None:
         """See `SaveKeeper`; a saver of the graph does the same around each save."""
-        if self.is_closed:
+        if self.savers.is_closed:
             save.write()
             save.order.release()
         else:
-            self._savers.save(save.session, save.prefix, save.write, save.order)
+            self.savers.save(save.session, save.prefix, save.write, save.order)
 
     def before_save(self, session: Session, prefix: str, order: WriteOrder) -> None:
         """Note that a saver of the graph is about to write a checkpoint.
@@ -199,7 +198,7 @@ class GraphKeeper(SaveKeeper):
         """
         is_known = session is self._session and all(run.is_ready for run in self._runs)
         if is_known and not self._is_worker:
-            self._state_keeper.before_save(prefix, order)
+            self.states.before_save(prefix, order)
             step, _ = self._now()
             for run in self._runs:
                 if run.is_over:
@@ -228,14 +227,18 @@ class GraphKeeper(SaveKeeper):
         if self._must_wait(session):
             self._pending.append(checkpoint)
         else:
-            self._state_keeper.note(checkpoint)
+            self.states.note(checkpoint)
             checkpoint.finish()
 
     def _write_late(self, checkpoints: list[Checkpoint]) -> None:
-        """Write checkpoints with what callbacks have set, then the state of each."""
+        """Write checkpoints with what callbacks have set, then the state of each.
+
+        No other one that waits is written.
+        """
+        self._pending = []
         if checkpoints:
-            self._state_keeper.note(*checkpoints)
-            self._state_keeper.settle()
+            self.states.note(*checkpoints)
+            self.states.settle()
 
     def step_is_over(self) -> None:
         """All callbacks of a run had their events of a step."""
@@ -244,35 +247,23 @@ class GraphKeeper(SaveKeeper):
         if self._pending:
             self._set_runs([run for run in self._runs if run.is_ready])
             if not self._must_wait(self._session):
-                late, self._pending = self._pending, []
-                self._write_late(late)
+                self._write_late(self._pending)
             else:
                 # An error may end the step before the other runs have its events.
-                self._state_keeper.write_state(*self._pending)
-        if self._worker is not None:
-            return
+                self.states.write_state(*self._pending)
         for run in self._runs:
-            if run.backups and not self._must_wait(self._session):
-                self._state_keeper.save_backups(b for b in run.backups if b.is_new())
+            if run.backups and not (self._worker or self._must_wait(self._session)):
+                self.states.save_backups(b for b in run.backups if b.is_new())
 
     def resave_after_evaluation(self) -> None:
         """Callbacks had events beside the steps: the last checkpoint gets them too."""
-        checkpoints = self._state_keeper.of_step()
+        checkpoints = self.states.of_step()
         if checkpoints and not self._must_wait(self._session):
             for run in self._runs:
                 run.part.add_later_events()
-            self._state_keeper.write_state(*checkpoints)
+            self.states.write_state(*checkpoints)
 
-    def note_external_steps(self, before: int, step: int) -> None:
-        """Note that other workers have moved the step since this process's last one.
-
-        Args:
-          before: the step after this process's last one.
-          step: where it is now.
-        """
-        self._state_keeper.move_step(before, step)
-
-    def end(self, run: RunWithState) -> None:
+    def end(self, run: KeptRun) -> None:
         """After `on_train_end` of a run: saves what had to wait.
 
         A `CheckpointSaverHook` after the callbacks saves in its own `end`, with the
@@ -282,10 +273,9 @@ class GraphKeeper(SaveKeeper):
         run.is_over = True
         run.part.note_end()
         if not self._pending or not self._must_wait(self._session):
-            late, self._pending = self._pending + self._state_keeper.of_step(), []
-            self._write_late(late)
-        if self._state_keeper.checkpoints:
+            self._write_late(self._pending + self.states.of_step())
+        if self.states.checkpoints:
             step, _ = self._now()
-            prefix = self._state_keeper.checkpoints[-1].prefix
+            prefix = self.states.checkpoints[-1].prefix
             note_ended(run.part.callbacks, prefix, step)
-        self._savers.leave_at_close(self._session)
+        before_close(self._session, self.savers.leave)

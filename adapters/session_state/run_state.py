@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from hookbridge.adapters.session_graph import session_variables
-from hookbridge.adapters.session_state.graph_keeper import GraphKeeper
+from hookbridge.adapters.session_state.graph_keeper import GraphKeeper, KeptRun
 from hookbridge.adapters.state import save_keepers
-from hookbridge.adapters.state.backups import Backup, backups_of
+from hookbridge.adapters.state.backups import backups_of
 from hookbridge.adapters.state.loop_state import LoopState, most_alike, parse
 from hookbridge.adapters.state.moments import Ending
 from hookbridge.adapters.state.parts import Part
@@ -21,8 +21,8 @@ from hookbridge.ground.protocols import Callback, Graph, Session
 _OF_GUEST = Fact[weakref.ref[GraphKeeper]]("guest", "keeper of its state")
 
 
-class RunState:
-    """The state of the callbacks of one training run."""
+class RunState(KeptRun):
+    """The state of the callbacks of one training run, with who keeps it."""
 
     def __init__(
         self,
@@ -31,15 +31,11 @@ class RunState:
         training: Any,
         callbacks: Sequence[Any],
     ) -> None:
-        self.training = training
-        self.part: Part = Part(callbacks, training.loop_state)
-        self.backups: list[Backup] = []
-        self.is_ready = False
-        self.is_over = False
+        super().__init__(training, Part(callbacks, training.loop_state))
         # The step that the run began at, before callbacks moved it.
         self.first_step: int | None = None
         keeper: GraphKeeper | None = save_keepers.keeper_of_graph(graph)
-        if keeper is None or keeper.is_closed:
+        if keeper is None or keeper.savers.is_closed:
             keeper = GraphKeeper(graph, checkpoint_dir)
             save_keepers.keeps_for(graph, keeper)
         self.keeper = keeper
@@ -62,9 +58,10 @@ class RunState:
           before: the step of that other one.
           step: the step of the new one.
         """
-        if step != self.first_step:
-            return False
-        return self.keeper.is_lost(session, went_back=step < before)
+        went_back = step < before
+        return step == self.first_step and self.keeper.is_lost(
+            session, went_back=went_back
+        )
 
     @contextlib.contextmanager
     def ending(self, ending: Ending) -> Iterator[None]:
@@ -100,7 +97,7 @@ class RunState:
         self.part.restore(saved)
         loops = saved.loops or [parse(None, saved.step)]
         loop = most_alike(loops, self.training.loop_state().steps_per_epoch, keys)
-        return None if loop is None else loop._replace(is_in_step=saved.is_in_step)
+        return loop._replace(is_in_step=saved.is_in_step)
 
 
 def keeper_of(callback: Callback) -> GraphKeeper | None:

@@ -38,12 +38,18 @@ class FollowedSavers:
         self._graph = weakref.ref(graph)
         self._before_save, self._after_save = before_save, after_save
         self.is_closed = False  # whether the savers are not followed any more
-        self._savers: list[InstanceMethods] = []
-        self._is_leaving = False
-        self._last_restored: weakref.WeakKeyDictionary[Any, str] = (
+        self.followed: list[InstanceMethods] = []
+        # The path of the checkpoint that a session was restored from. A saver itself
+        # knows it only if that was found in a directory, not by its name
+        # (`checkpoint_filename_with_path`).
+        self.last_restored: weakref.WeakKeyDictionary[Any, str] = (
             weakref.WeakKeyDictionary()
         )
-        self._known: weakref.WeakSet[Any] = weakref.WeakSet()
+        # The raw sessions in which callbacks have the state and train. A checkpoint
+        # that is saved before is a copy of the one that the session was restored from.
+        # Its name may differ: other workers may have moved the global step on while the
+        # old one was written.
+        self.known: weakref.WeakSet[Any] = weakref.WeakSet()
         for saver in collected.savers(graph):
             self._follow(saver)
         add = type(graph).add_to_collection
@@ -56,10 +62,11 @@ class FollowedSavers:
             for saver in collected.savers(followed)[len(before) :]:
                 self._follow(saver)
 
-        self._collecting = InstanceMethods(
+        # Until there is a session: the savers that restore it are there then.
+        self.collecting: InstanceMethods = InstanceMethods(
             graph, {"add_to_collection": add_to_collection}
         )
-        self._collecting.install()
+        self.collecting.install()
 
     def _follow(self, saver: Any) -> None:
         """Note each restore of a saver, and save state around each of its saves."""
@@ -68,7 +75,7 @@ class FollowedSavers:
         @functools.wraps(restore)
         def followed_restore(sess: Session, save_path: object) -> None:
             restore(sess, save_path)
-            self._last_restored[sess] = str(save_path)
+            self.last_restored[sess] = str(save_path)
 
         @functools.wraps(save)
         def followed_save(
@@ -83,8 +90,8 @@ class FollowedSavers:
             return self.save(sess, f"{save_path}{step}", write)
 
         methods = {"restore": followed_restore, "save": followed_save}
-        self._savers.append(InstanceMethods(saver, methods))
-        self._savers[-1].install()
+        self.followed.append(InstanceMethods(saver, methods))
+        self.followed[-1].install()
 
     def save(
         self,
@@ -101,8 +108,8 @@ class FollowedSavers:
         if order is None:
             order = AtOnce(prefix)
             wait_for_writes(prefix)
-        restored = self._last_restored.get(session, prefix)
-        if session not in self._known and restored != prefix:
+        restored = self.last_restored.get(session, prefix)
+        if session not in self.known and restored != prefix:
             # A worker that joins later looks for its state beside the new one.
             storage.carry_over(restored, prefix)
         self._before_save(session, prefix, order)
@@ -116,41 +123,11 @@ class FollowedSavers:
             self._after_save(session, path, write_as_saved, order)
         return path
 
-    def stop_collecting(self) -> None:
-        """Stop following new savers: there is a session.
-
-        The savers that restore the session are there now.
-        """
-        self._collecting.remove()
-
-    @property
-    def has_savers(self) -> bool:
-        """Return whether there is a saver to follow."""
-        return bool(self._savers)
-
-    def know(self, session: Session) -> None:
-        """Note that callbacks have the state of a raw session, and train in it."""
-        # A checkpoint that is saved before that is a copy of the one that the session
-        # was restored from. Its name may differ: other workers may have moved the
-        # global step on while the old one was written.
-        self._known.add(session)
-
-    def leave_at_close(self, session: Session) -> None:
-        """Put the savers back as they were when a raw session is closed."""
-        if not self._is_leaving:
-            self._is_leaving = True
-            before_close(session, self._leave)
-
-    def _leave(self) -> None:
-        for patches in self._savers:
+    def leave(self) -> None:
+        """Put the savers back as they were."""
+        for patches in self.followed:
             patches.remove()
         self.is_closed = True
-
-    def restored_from(self, session: Session) -> str | None:
-        """Path of the checkpoint a session was restored from, or None."""
-        # A saver itself knows this path only if the session was restored from a
-        # directory, not from a file (`checkpoint_filename_with_path`).
-        return self._last_restored.get(session)
 
 
 def let_others_wait(session: Session) -> None:

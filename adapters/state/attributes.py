@@ -34,8 +34,7 @@ def counters_of(callback: Callback) -> frozenset[str]:
     """Return the names of the counters that a callback has from Keras classes."""
     return frozenset(
         name
-        for base in type(callback).__mro__
-        if kinds.is_of_keras(base)
+        for base in kinds.keras_bases(callback)
         for name in stock.row(base.__name__).counters
     )
 

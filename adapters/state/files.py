@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 import tensorflow as tf
 from absl import logging
@@ -31,24 +30,13 @@ class StateFiles:
 
     def __init__(self, task: str = "") -> None:
         self._name = storage.name_of(task)
+        # All are there before the first of their callbacks is restored.
         self.parts: list[Part] = []
-
-    def add(
-        self,
-        callbacks: Sequence[Any],
-        loop: Callable[[], LoopState | None] = lambda: None,
-    ) -> Part:
-        """Add callbacks; all are known before the first of them is restored."""
-        self.parts.append(Part(callbacks, loop))
-        return self.parts[-1]
-
-    def save(self, prefix: str, step: int, *, in_step: bool = False) -> None:
-        """Write the present state beside a checkpoint, which may not exist yet."""
-        self.writer(prefix, step, in_step=in_step)()
 
     def writer(self, prefix: str, step: int, *, in_step: bool) -> Callable[[], None]:
         """Return a function that writes the state, as it is now, beside a checkpoint.
 
+        The checkpoint may not exist yet.
         `in_step` says that callbacks have not had all events of the step yet: the state
         is written again after them, unless the process ends before.
         """

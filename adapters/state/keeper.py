@@ -31,7 +31,7 @@ class StateKeeper:
         self.files: StateFiles = StateFiles(task)
         self._now = now
         self._step = -1
-        # Of the last step that has some.
+        # Of the last step that has some, until it is over for good.
         self.checkpoints: list[Checkpoint] = []
 
     def before_save(self, prefix: str, order: WriteOrder) -> None:
@@ -52,7 +52,12 @@ class StateKeeper:
         return self.checkpoints if step == self._step else []
 
     def move_step(self, before: int, step: int) -> None:
-        """Note that others have moved the step since the last one of this process."""
+        """Note that others have moved the step since the last one of this process.
+
+        Args:
+          before: the step after this process's last one.
+          step: where it is now.
+        """
         if self._step == before:
             self._step = step
 
@@ -77,15 +82,6 @@ class StateKeeper:
         for checkpoint in self.checkpoints:
             if present is None or checkpoint.session is not present:
                 checkpoint.seal()
-
-    def release(self) -> None:
-        """Write what waits for the events of the step: an error has ended it."""
-        for checkpoint in self.checkpoints:
-            checkpoint.order.release()
-
-    def forget(self) -> None:
-        """Forget the checkpoints: the step is over for good."""
-        self.checkpoints = []
 
     def save_backups(self, new: Iterable[Backup]) -> None:
         """Write the state beside backups that Keras has written."""

@@ -114,11 +114,11 @@ def epoch_of(loops: Iterable[LoopState]) -> Epoch | None:
 
 def most_alike(
     loops: Sequence[LoopState], steps_per_epoch: int | None, keys: Collection[str]
-) -> LoopState | None:
-    """Return the state that a run of a session goes on with; None if there is none.
+) -> LoopState:
+    """Return the state that a run of a session goes on with.
 
     Args:
-      loops: what the groups of callbacks of an earlier run have saved.
+      loops: what the groups of callbacks of an earlier run have saved; not empty.
       steps_per_epoch: the length of an epoch of the run.
       keys: the names of the means of the run.
     """
@@ -128,7 +128,7 @@ def most_alike(
         shared = len(sums.keys() & set(keys))
         return loop.steps_per_epoch == steps_per_epoch, shared
 
-    return max(loops, key=likeness, default=None)
+    return max(loops, key=likeness)
 
 
 def open_epoch(loops: Sequence[LoopState]) -> tuple[Epoch, Means] | None:

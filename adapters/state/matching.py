@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from hookbridge.adapters.state.identity import DECISIVE, Identity
+from hookbridge.ground.groups import grouped
 
 _Keys = dict[int, str]  # by place
 _Values = dict[int, dict[str, str]]  # by place, then by name
@@ -42,8 +43,8 @@ def match(
     it tells what the state is about, as the `decisive` one `monitor` does.
     """
     matches = Matches({}, [], [])
-    callbacks = _places({n: callback.kind for n, callback in enumerate(present)})
-    states = _places({n: state.kind for n, state in enumerate(saved)})
+    callbacks = grouped((callback.kind, n) for n, callback in enumerate(present))
+    states = grouped((state.kind, n) for n, state in enumerate(saved))
     for kind, states_there in states.items():
         callbacks_there = callbacks.get(kind, [])
         for level in _levels(present, saved, callbacks_there, states_there, decisive):
@@ -57,13 +58,6 @@ def match(
         else:
             matches.missing.extend(unused)
     return matches
-
-
-def _places(keys: _Keys) -> dict[str, list[int]]:
-    places: dict[str, list[int]] = {}
-    for index, key in keys.items():
-        places.setdefault(key, []).append(index)
-    return places
 
 
 def _levels(
@@ -140,9 +134,9 @@ def _joined(values: _Values, names: set[str]) -> _Keys:
 def _pair(level: Level, pairs: dict[int, int]) -> None:
     """Add the pairs that have the same key, where they are equally many."""
     used = set(pairs.values())
-    states = _places({n: key for n, key in level.states.items() if n not in used})
-    callbacks = _places(
-        {n: key for n, key in level.callbacks.items() if n not in pairs}
+    states = grouped((key, n) for n, key in level.states.items() if n not in used)
+    callbacks = grouped(
+        (key, n) for n, key in level.callbacks.items() if n not in pairs
     )
     for key, places in callbacks.items():
         if len(places) == len(states.get(key, ())):

@@ -267,8 +267,8 @@ def _follow_savers(session: Session) -> None:
         """Nobody keeps a state beside these checkpoints."""
 
     savers = FollowedSavers(session.graph, note, note)
-    savers.stop_collecting()
-    savers.leave_at_close(session)
+    savers.collecting.remove()
+    before_close(session, savers.leave)
 
 
 def _values(session: Session, saver: Saver) -> dict[saved.SavedArray, Any]:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from hookbridge.ground.groups import grouped
+
 _NUMBER = re.compile(r"_(\d+)(?=_|/|$)")
 
 
@@ -41,9 +43,7 @@ def without_numbers(name: str) -> str:
 
 def _by_kind(names: Iterable[str]) -> dict[str, list[str]]:
     """Group names by what is left without numbers, in the order of their numbers."""
-    kinds: dict[str, list[str]] = {}
-    for name in names:
-        kinds.setdefault(without_numbers(name), []).append(name)
+    kinds = grouped((without_numbers(name), name) for name in names)
     return {kind: sorted(members, key=_numbers) for kind, members in kinds.items()}
 
 

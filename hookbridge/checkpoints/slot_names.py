@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from hookbridge.checkpoints.numbered_names import without_numbers
+from hookbridge.ground.groups import grouped
 
 
 class SlotName(NamedTuple):
@@ -45,9 +46,7 @@ class SlotEntries:
     """The entries of a checkpoint, found by the weight of a slot."""
 
     def __init__(self, entries: Iterable[str]) -> None:
-        self._alike: dict[str, list[str]] = {}
-        for entry in entries:
-            self._alike.setdefault(without_numbers(_flat(entry)), []).append(entry)
+        self._alike = grouped((without_numbers(_flat(e)), e) for e in entries)
 
     def of(self, slot: SlotName, weight: str) -> list[str]:
         """Return the entries for a slot whose weight is called `weight` there."""

@@ -10,7 +10,7 @@
 The names are looked up on first use: importing this package does not import TensorFlow.
 
 Reading order: `pictures` (SciPy), `arrays` (NumPy), `readers` (TensorFlow),
-`keras_session`.
+`keras_session`, and `attributes` with `picture_methods` (what classes had).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hookbridge.legacy.arrays import array as array
     from hookbridge.legacy.arrays import asanyarray as asanyarray
     from hookbridge.legacy.arrays import asarray as asarray
+    from hookbridge.legacy.attributes import attribute as attribute
     from hookbridge.legacy.keras_session import (
         share_keras_session as share_keras_session,
     )
@@ -50,6 +51,7 @@ __all__, __getattr__, __dir__ = attach(
         "array": "hookbridge.legacy.arrays",
         "asanyarray": "hookbridge.legacy.arrays",
         "asarray": "hookbridge.legacy.arrays",
+        "attribute": "hookbridge.legacy.attributes",
         "bytescale": "hookbridge.legacy.pictures",
         "imread": "hookbridge.legacy.pictures",
         "imresize": "hookbridge.legacy.pictures",

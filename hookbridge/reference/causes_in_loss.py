@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from hookbridge.ground.groups import grouped
 from hookbridge.reference.array_norms import norm
 from hookbridge.reference.cause import Cause, is_near, share_of
 from hookbridge.reference.first_step import StepEvidence
@@ -137,7 +138,8 @@ def _factor_beyond_weights(evidence: StepEvidence) -> float:
 def l2_text(shares: Mapping[str, float], every: list[str]) -> str:
     """Which weights have how much more, or less, l2 in the port."""
     lines = []
-    for share, names in _grouped(_rounded(shares)).items():
+    by_share = grouped((share, name) for name, share in _rounded(shares).items())
+    for share, names in by_share.items():
         all_of = len(names) == len(every)
         of = "every variable" if all_of else ", ".join(f"`{n}`" for n in names)
         more = "more" if share > 0 else "less"
@@ -195,10 +197,3 @@ def _shares(evidence: StepEvidence, rests: Mapping[str, Any]) -> dict[str, float
 def _rounded(shares: Mapping[str, float]) -> dict[str, float]:
     """Return shares of two digits, so that equal ones are equal."""
     return {name: float(f"{share:.2g}") for name, share in shares.items()}
-
-
-def _grouped(shares: Mapping[str, float]) -> dict[float, list[str]]:
-    groups: dict[float, list[str]] = {}
-    for name, share in shares.items():
-        groups.setdefault(share, []).append(name)
-    return groups

@@ -94,7 +94,7 @@ class SessionFetches:
             counter = collected.global_step(self._graph)
             self._steps = StepFinder(self._graph, counter)
         original = run_context.original_args.fetches
-        step = self._steps.step_of(original)
+        step = self._steps.kind_of(original).step
         if step is None:
             return None
         fed = frozenset(

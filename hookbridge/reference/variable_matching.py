@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from hookbridge import errors
 from hookbridge.ground.arguments import shown, string_mapping
+from hookbridge.ground.groups import grouped
 from hookbridge.ground.nearest_names import nearest
 
 Shapes = Mapping[str, tuple[int, ...]]
@@ -121,12 +122,12 @@ def _by_key(rule: Callable[[str], str], names: Sequence[str]) -> dict[str, str]:
 
 def _by_shape(shapes: Shapes, in_order: bool) -> dict[tuple[int, ...], list[str]]:
     """Return the names by their shapes, or by the sizes of their axes in any order."""
-    names: dict[tuple[int, ...], list[str]] = {}
     # An average of a variable has its shape, and the other side need not have one.
-    for name in (name for name in shapes if not _is_part(name, shapes)):
-        key = shapes[name] if in_order else tuple(sorted(shapes[name]))
-        names.setdefault(key, []).append(name)
-    return names
+    return grouped(
+        (shape if in_order else tuple(sorted(shape)), name)
+        for name, shape in shapes.items()
+        if not _is_part(name, shapes)
+    )
 
 
 def _is_part(name: str, names: Collection[str]) -> bool:

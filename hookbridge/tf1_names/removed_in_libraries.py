@@ -13,6 +13,7 @@ import sys
 from typing import NamedTuple
 
 from hookbridge.ground.extras import is_installed
+from hookbridge.ground.groups import grouped
 from hookbridge.tf1_names.target import table
 
 
@@ -70,11 +71,8 @@ def removed_methods(method: str) -> list[str]:
 
 @functools.cache
 def _methods() -> dict[str, list[str]]:
-    by_method: dict[str, list[str]] = {}
-    for name, row in removed_names().items():
-        if row.is_method:
-            by_method.setdefault(name.rpartition(".")[2], []).append(name)
-    return by_method
+    names = (name for name, row in removed_names().items() if row.is_method)
+    return grouped((name.rpartition(".")[2], name) for name in names)
 
 
 def is_there(name: str) -> bool:

@@ -118,6 +118,9 @@ def _resolve_removed(name: str, part: str) -> Resolution | None:
     if row.replacement:
         return Resolution("LOST_NAME", row.replacement + name[len(part) :])
     if row.is_given_back and name == part:
+        if row.is_method:
+            ours = f'`hb.legacy.attribute(..., "{name.rpartition(".")[2]}")`'
+            return Resolution("LOST_ATTRIBUTE", hint=f"{ours}, or {row.hint}")
         return Resolution("LOST_FUNCTION", hint=row.hint)
     return Resolution("LIBRARY_NAME", hint=row.hint)
 

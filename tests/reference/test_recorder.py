@@ -144,7 +144,9 @@ def test_fit_ends_bit_identical(keras: Any, tmp_path: Path) -> None:
 
 
 @one_keras
-@pytest.mark.parametrize("option", ["run_eagerly", "jit_compile"])
+@pytest.mark.parametrize(
+    "option", ["run_eagerly", pytest.param("jit_compile", marks=pytest.mark.exhaustive)]
+)
 def test_other_ways_of_fit_end_bit_identical(
     keras: Any, option: str, tmp_path: Path
 ) -> None:

@@ -13,9 +13,9 @@ import pytest
 from fork_server import ForkServer
 from launching import as_own_file, launch_fork, output_of
 
+import hookbridge as hb
 from hookbridge.old_programs.run.given_back import (
     removed_arguments,
-    removed_methods,
     removed_names,
 )
 
@@ -154,7 +154,7 @@ def test_what_a_program_sets_is_what_it_reads() -> None:
 
 
 def test_methods_of_classes_below_built_in_types_come_back() -> None:
-    ask = removed_methods.method
+    ask = hb.legacy.attribute
 
     class Below(np.ndarray):
         def tostring(self) -> bytes:
@@ -175,7 +175,7 @@ def test_methods_of_classes_below_built_in_types_come_back() -> None:
 
 
 def test_methods_of_built_in_types_come_back() -> None:
-    ask = removed_methods.method
+    ask = hb.legacy.attribute
     values = np.array([[1, 2], [3, 4]], np.uint8)
     assert ask(values, "tostring")() == ask(values[0, 0], "tostring")() + b"\2\3\4"
     assert ask(values, "tostring")(order="F") == b"\1\3\2\4"
@@ -237,7 +237,7 @@ def test_a_program_finds_them_in_every_file(
     assert done.stdout.splitlines() == ["b'a' rate = 2", "", "False 2 b'YQ==\\n'"]
     assert 'helper.py", line 4, in of' in done.stderr
     assert "AttributeError: 'int' object has no attribute 'tostring'" in done.stderr
-    assert "removed_methods" not in done.stderr
+    assert "attributes.py" not in done.stderr
 
 
 def test_a_shape_takes_whole_floats(tmp_path: Path, launcher: ForkServer) -> None:

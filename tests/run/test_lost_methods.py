@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from fork_server import ForkServer
-from launching import launch_fork
+from launching import ROOT, launch_fork
 
+from hookbridge.old_programs import rewrite
 from hookbridge.old_programs.scanning.scan import scan
 from hookbridge.tf1_names import removed_in_libraries
 
@@ -19,7 +20,7 @@ def test_a_lost_method_is_found_where_its_library_is_imported(tmp_path: Path) ->
         report = scan([tmp_path / name], target="2.21")
         found.append({(f.line, f.code, f.name) for f in report.findings})
     fonts = ("PIL.ImageFont.FreeTypeFont.getsize", "PIL.ImageFont.ImageFont.getsize")
-    assert found == [{(4, "LOST_FUNCTION", font) for font in fonts}, set()]
+    assert found == [{(4, "LOST_ATTRIBUTE", font) for font in fonts}, set()]
 
 
 def test_assertions_have_their_old_names_again(
@@ -54,9 +55,8 @@ def test_assertions_have_their_old_names_again(
 def test_methods_that_keras_lost_come_back(
     tmp_path: Path, launcher: ForkServer
 ) -> None:
-    """They call the method of today of the model's own class."""
-    program = tmp_path / "program.py"
-    program.write_text(
+    """Under `run`, and rewritten: the method of today of the model's own class."""
+    text = (
         "import numpy as np\nimport tensorflow as tf\n"
         "from tensorflow.keras.models import Sequential\n"
         "class Counting(tf.keras.layers.Layer):\n"
@@ -87,8 +87,7 @@ def test_methods_that_keras_lost_come_back(
         "del two._layers[-1]\n"
         "print(len(two.layers))\n"
     )
-    done = launch_fork(launcher, str(program), cwd=tmp_path)
-    assert done.stdout.splitlines() == [
+    expected = [
         "[[1], [1]] [0, 0]",
         "[[3.0, 3.0], [3.0, 3.0]] [[-3.0], [-3.0]]",
         "2.0",
@@ -96,7 +95,16 @@ def test_methods_that_keras_lost_come_back(
         "1",
         "['InputLayer', 'Counting', 'Dense']",
         "1",
-    ], done.stderr
+    ]
+    program = tmp_path / "program.py"
+    program.write_text(text)
+    done = launch_fork(launcher, str(program), cwd=tmp_path)
+    assert done.stdout.splitlines() == expected, done.stderr
+    rewritten = rewrite(text)
+    assert not rewritten.todos
+    program.write_text(rewritten.source)
+    done = launcher.run(str(program), folder=tmp_path, PYTHONPATH=str(ROOT))
+    assert done.stdout.splitlines() == expected, done.stderr
 
 
 def test_a_lost_method_has_one_name_of_today() -> None:

@@ -11,7 +11,7 @@ import pytest
 from launching import as_own_file
 
 import hookbridge as hb
-from hookbridge.old_programs.run.given_back import removed_pictures
+from hookbridge.legacy import picture_methods
 
 
 def test_pictures_are_read_written_and_scaled(tmp_path: Path) -> None:
@@ -62,10 +62,10 @@ def test_the_pixels_and_the_title_of_a_canvas_come_back() -> None:
         def buffer_rgba(self) -> np.ndarray[Any, Any]:
             return np.arange(8, dtype=np.uint8).reshape(1, 2, 4)
 
-    assert removed_pictures.tostring_rgb(Canvas()) == bytes([0, 1, 2, 4, 5, 6])
+    assert picture_methods.tostring_rgb(Canvas()) == bytes([0, 1, 2, 4, 5, 6])
     said: list[str] = []
     window = types.SimpleNamespace(set_window_title=said.append)
     for manager in (None, window):
         canvas = types.SimpleNamespace(manager=manager)
-        removed_pictures.set_window_title(canvas, "a")
+        picture_methods.set_window_title(canvas, "a")
     assert said == ["a"]

@@ -116,6 +116,22 @@ def test_a_module_of_no_package_is_read_with_m_alone(
     assert (by_name.absent, by_name.report.files, by_name.left) == ((), 2, 0)
 
 
+@pytest.mark.parametrize(
+    ("statement", "count"),
+    [("import model", 0), ("from . import model", 1), ("from .model import x", 1)],
+)
+def test_packages_above_a_file_are_read_where_python_loads_them(
+    statement: str, count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python does for `-m trainer.task`, and not for `trainer/task.py`."""
+    gone = "import tensorflow as tf\nspec = tf.contrib.specs.Conv2d\n"
+    write(tmp_path, statement, {**NO_PACKAGE, "trainer/__init__.py": gone})
+    monkeypatch.chdir(tmp_path)
+    found = diagnosis.diagnose(["trainer/task.py"], NEWEST)
+    assert found.left == count
+    assert diagnosis.diagnose([], NEWEST, "trainer.task").left == 1
+
+
 @pytest.mark.slow
 def test_with_m_no_module_beside_the_file_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fork_server: ForkServer

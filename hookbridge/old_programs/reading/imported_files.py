@@ -48,9 +48,15 @@ def imported(module: Module, roots: Sequence[str]) -> Iterator[tuple[str, str]]:
         package = module_name(None, level, module.package)
         for name, file in _files(parts, (up,)):
             yield f"{package}.{name}", file
-        package_file = os.path.join(up, "__init__.py")
-        if len(parts) == 1 and os.path.isfile(package_file):
-            yield package, package_file
+        yield from _packages_above(module)
+
+
+def _packages_above(module: Module) -> Iterator[tuple[str, str]]:
+    """Yield the packages that Python loads before a file that imports from them."""
+    folder, package = os.path.dirname(os.path.abspath(module.file)), module.package
+    while os.path.isfile(file := os.path.join(folder, "__init__.py")):
+        yield ".".join(package), file
+        folder, package = os.path.dirname(folder), package[:-1]
 
 
 def _files(parts: list[str], roots: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -8,17 +8,19 @@ import sys
 import types
 from collections.abc import Iterator
 
-from hookbridge import contrib
+from hookbridge import contrib, legacy
 from hookbridge.old_programs.run.given_back import removed_arguments
 
-_HERE = os.path.dirname(os.path.abspath(__file__))
-_CONTRIB = os.path.dirname(os.path.abspath(contrib.__file__))
-_ROOMS = (os.path.join(_HERE, ""), os.path.join(_CONTRIB, ""))
+# The files of this room, and of what programs get.
+_ROOMS = tuple(
+    os.path.join(os.path.dirname(os.path.abspath(file)), "")
+    for file in (__file__, contrib.__file__, legacy.__file__)
+)
 
 
 @contextlib.contextmanager
 def of_program_only(folders: tuple[str, ...] = ()) -> Iterator[None]:
-    """Show an uncaught error without the frames of this room and of `contrib`.
+    """Show an uncaught error without the frames of this room, `contrib` and `legacy`.
 
     Frames of code in `folders` are left out, too. The error then passes on, so that
     Python ends the process as it always does; it is not shown a second time.

@@ -74,6 +74,20 @@ def test_rate_of_an_optimizer_with_decay(keras2: Any, is_scaled: bool) -> None:
     np.testing.assert_allclose(model.get_weights()[0], native.get_weights()[0], 1e-6)
 
 
+def test_a_schedule_of_an_optimizer_of_keras_2_10_gets_a_float(keras2: Any) -> None:
+    class Falling(keras2.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc, name-defined]
+        def __call__(self, step: Any) -> Any:
+            return 0.5 / (1.0 + step)  # fails for an integer
+
+        def get_config(self) -> dict[str, Any]:
+            return {}
+
+    model, hook = sequential(keras2), rate_hook("learning_rate:0", None)
+    model.compile(keras2.optimizers.legacy.SGD(Falling()), "mse")
+    run_loop(model, hook)
+    np.testing.assert_allclose(hook.seen, [0.5 / (1 + step) for step in range(4)])
+
+
 @pytest.mark.parametrize("feed", [None, 0.0])
 def test_rate_that_the_step_does_not_read(keras: Any, feed: float | None) -> None:
     model = own_optimizer(keras)

@@ -13,6 +13,7 @@ from callback_loops import session_loop
 from callback_recorder import callback_of
 
 import hookbridge as hb
+from hookbridge.adapters.guests import fetched
 from hookbridge.adapters.guests.guest_record import record_of
 
 # What a training without validation gives; `on_batch_*` are called by Keras's own
@@ -121,9 +122,9 @@ class Quiet(train.SessionRunHook):  # type: ignore[misc]
 def test_what_a_hook_may_fetch(
     make: Any, names: set[str], may_fetch_loss: bool
 ) -> None:
-    record = record_of(make())
-    assert record.fetched_names == names
-    assert record.may_fetch_loss == may_fetch_loss
+    hook = make()
+    assert fetched.tensor_names(hook) == names
+    assert fetched.may_fetch_loss(hook) == may_fetch_loss
 
 
 def test_where_guests_write(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from callback_recorder import callback_of
 
 from hookbridge.adapters.state.files import StateFiles
+from hookbridge.adapters.state.parts import Part
 
 
 def patient(keras: Any) -> Any:
@@ -33,8 +35,19 @@ class Killed(BaseException):
 def state_of(*callbacks: Any, task: str = "") -> StateFiles:
     """The state of callbacks whose training has begun."""
     state = StateFiles(task)
-    state.add(callbacks).begin()
+    part_of(state, callbacks).begin()
     return state
+
+
+def part_of(state: StateFiles, callbacks: Sequence[Any]) -> Part:
+    """Adds callbacks, whose training has not begun."""
+    state.parts.append(Part(callbacks, lambda: None))
+    return state.parts[-1]
+
+
+def save(state: StateFiles, prefix: str, step: int) -> None:
+    """Writes the present state beside a checkpoint."""
+    state.writer(prefix, step, in_step=False)()
 
 
 def restored(callback: Any, prefix: str, *, task: str = "", **options: Any) -> bool:
@@ -63,7 +76,7 @@ class Holds:
 
     def save(self, prefix: str, step: int, value: float) -> None:
         self.callback.kept = np.full(3, value)
-        self.state.save(prefix, step)
+        save(self.state, prefix, step)
 
     def restore(self, prefix: str, of_task: str | None = None) -> bool:
         """Restores the callback; returns whether there was a usable state."""

@@ -146,7 +146,7 @@ def test_what_is_a_step(resource: bool) -> None:
             net.train_op.name,
             by_hand,
         ):
-            assert steps.step_of(fetches) is not None, fetches
+            assert steps.kind_of(fetches).step is not None, fetches
         for fetches in (
             net.loss,
             step,
@@ -159,8 +159,8 @@ def test_what_is_a_step(resource: bool) -> None:
             set_to,
             tf.SparseTensor([[0]], [1.0], [1]),
         ):
-            assert steps.step_of(fetches) is None, fetches
+            assert steps.kind_of(fetches).step is None, fetches
         fetches = [net.loss]  # a list that is changed and fetched again
-        assert steps.step_of(fetches) is None
+        assert steps.kind_of(fetches).step is None
         fetches.append(net.train_op)
-        assert steps.step_of(fetches) is not None
+        assert steps.kind_of(fetches).step is not None

@@ -252,11 +252,11 @@ def test_of_one_step_the_backup_with_all_events_wins(
     in_step: bool, tmp_path: Path, absl_records: Any
 ) -> None:
     files, checkpoint = StateFiles(), str(tmp_path / "model.ckpt-12")
-    files.save(checkpoint, 12, in_step=in_step)
+    files.writer(checkpoint, 12, in_step=in_step)()
     (tmp_path / "backup").mkdir()
     (tmp_path / "backup" / "training_metadata.json").write_text("{}")
     backup = Backup(str(tmp_path / "backup"))
-    files.save(backup.prefix, 12)
+    files.writer(backup.prefix, 12, in_step=False)()
     wins = newest(checkpoint, 12, [backup], files)[0] is not None
     assert wins is backup.exists is in_step
     assert len(absl_records("lacks the end of that step")) == in_step

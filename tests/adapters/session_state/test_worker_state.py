@@ -14,7 +14,7 @@ import tensorflow as tf
 from callback_loops import until_stop
 from callback_recorder import callback_of
 from hook_fetching import hook_of
-from state_runs import Holds, document, patient, state_of
+from state_runs import Holds, document, patient, save, state_of
 
 import hookbridge as hb
 
@@ -112,7 +112,7 @@ def test_worker_without_a_state_of_its_own_takes_the_chiefs(
     """The worker was killed after the chief's checkpoint, before it saved its state."""
     chief, worker = Holds(keras), Holds(keras, "worker-0")
     mine = worker.state
-    mine.save(str(tmp_path / "model.ckpt-1"), 1)
+    save(mine, str(tmp_path / "model.ckpt-1"), 1)
     (tmp_path / "model.ckpt-1.index").touch()
     prefix = str(tmp_path / "model.ckpt-2")
     chief.save(prefix, 2, 5.0)
@@ -159,7 +159,7 @@ def test_the_first_checkpoint_of_a_restored_session_has_the_states_of_all(
     worker = Holds(keras, "worker-0")
     mine = worker.state
     worker.callback.kept = np.full(3, 7.0)
-    mine.save(str(tmp_path / "model.ckpt-3"), 3)
+    save(mine, str(tmp_path / "model.ckpt-3"), 3)
     of_worker = {p.name for p in tmp_path.glob("*worker*")}
     assert len(of_worker) == 2
     for file in list(tmp_path.glob("model.ckpt-3.*")):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from state_runs import restored, state_of
+from state_runs import part_of, restored, save, state_of
 
 from hookbridge import errors
 from hookbridge.adapters.state import identity
@@ -156,7 +156,7 @@ def test_log_names_who_goes_on_and_who_does_not(
     saved = state_of(*first)
     for callback in first[:2]:
         callback.count = 5
-    saved.save(prefix, 3)
+    save(saved, prefix, 3)
     for left in ([make("/c"), make("/a")], [make("/b"), make("/a")]):
         with subtests.test(str(left)):
             state = state_of(*left)
@@ -189,7 +189,7 @@ def test_new_configuration_is_kept(
     prefix, first = str(tmp_path / "model.ckpt-3"), Moves("/old")
     state = state_of(first)
     first.on_epoch_end(0)
-    state.save(prefix, 3)
+    save(state, prefix, 3)
     for path, expected in (("/old", "/oldx"), ("/new", "/new")):
         with subtests.test(str(path)):
             again = Moves(path)
@@ -209,16 +209,16 @@ def test_a_worker_writes_to_a_file_of_its_own(
 
     prefix = str(tmp_path / "model.ckpt-1")
     state = StateFiles()
-    part = state.add([chief := made("chief")])
+    part = part_of(state, [chief := made("chief")])
     part.begin()
     chief.best = 0.5
-    state.save(prefix, 1)
+    save(state, prefix, 1)
     cluster = {"chief": ["a:1"], "worker": ["b:1"]}
     for kind, goes_on in (("chief", False), ("worker", True)):
         task = {"cluster": cluster, "task": {"type": kind, "index": 0}}
         monkeypatch.setenv("TF_CONFIG", json.dumps(task))
         state = StateFiles()
-        part = state.add([other := made("other")])
+        part = part_of(state, [other := made("other")])
         saved = state.read(prefix)
         assert saved is not None
         part.begin()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from callback_recorder import callback_of
-from state_runs import Holds, Killed, restored, state_of
+from state_runs import Holds, Killed, part_of, restored, save, state_of
 
 from hookbridge import errors
 from hookbridge.adapters.state import attributes, codec, document, storage
@@ -66,7 +66,7 @@ def test_clean_up_takes_names_exactly(keras: Any, tmp_path: Path) -> None:
     kept = ("model.ckpt-1x.hookbridge.json", "xmodel.ckpt-1.hookbridge.json")
     for name in kept:
         (mine / name).write_text("{}")
-    Holds(keras).state.save(str(mine / "model.ckpt-2"), 2)
+    save(Holds(keras).state, str(mine / "model.ckpt-2"), 2)
     assert (other / "model.ckpt-1.hookbridge.json").exists()
     assert sorted(p.name for p in mine.iterdir()) == sorted(
         [*kept, "model.ckpt-2.hookbridge.json"]
@@ -129,12 +129,12 @@ def test_a_value_of_another_kind_is_left_out_alone(
         callback = callback_of(keras, on_epoch_end=on_epoch_end)
         vars(callback).update(count=0, kept=np.zeros(3), seen=[0])
         state = StateFiles()
-        part = state.add([callback])
+        part = part_of(state, [callback])
         part.begin()
         states.append((callback, state, part))
         if start:
             vars(callback).update(count=5, kept=np.full(3, 5.0), seen=[5])
-            state.save(prefix, 3)
+            save(state, prefix, 3)
             path = Path(f"{prefix}.hookbridge.json")
             written = json.loads(path.read_text())
             written["callbacks"][0]["state"][name] = value
@@ -164,11 +164,11 @@ def test_a_callback_may_change_the_kind_of_its_value(
         vars(callback).update(count=0, seen=[])
         callbacks.append(callback)
         state = StateFiles()
-        part = state.add([callback])
+        part = part_of(state, [callback])
         part.begin()
         if len(callbacks) == 1:
             callback.on_epoch_end(0)
-            state.save(prefix, 3)
+            save(state, prefix, 3)
             continue
         saved = state.read(prefix)
         assert saved is not None
@@ -239,7 +239,7 @@ def test_state_that_is_too_large_is_left_out_by_name(
         vars(each).update(words=[], numbers=[], count=0)
     state = state_of(one)
     one.words, one.numbers, one.count = ["word"] * 900, list(range(5000)), 7
-    state.save(prefix, 3)
+    save(state, prefix, 3)
     assert restored(two, prefix)
     assert (two.words, two.count) == ([], 7)
     assert two.numbers == one.numbers  # many numbers are an array

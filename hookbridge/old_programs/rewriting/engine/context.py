@@ -215,13 +215,13 @@ class Context:
             # The next walk sees what is there then.
             self.is_unfinished |= any(edit.rule != rule for edit in self.edits)
             return False
-        if self._is_in_fstring(node) and self.code(node) != ast.unparse(node):
+        if self.is_in_fstring(node) and self.code(node) != ast.unparse(node):
             return False
         self.changes.add(first, end, text)
         self.note(rule, node, self.text[first:end], text)
         return True
 
-    def _is_in_fstring(self, node: ast.AST) -> bool:
+    def is_in_fstring(self, node: ast.AST) -> bool:
         """Return whether its place may be wrong, as in f-strings before Python 3.12."""
         while not isinstance(node, ast.JoinedStr | ast.stmt) and node in self.parents:
             node = self.parents[node]
@@ -241,7 +241,7 @@ class Context:
           after: the text after it.
         """
         (first, end), code = self.span(node), self.code(node)
-        if self._is_in_fstring(node) and code != ast.unparse(node):
+        if self.is_in_fstring(node) and code != ast.unparse(node):
             return
         self.changes.add(first, first, before)
         self.changes.add(end, end, after)

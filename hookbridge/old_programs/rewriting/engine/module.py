@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from hookbridge.ground.groups import grouped
 from hookbridge.old_programs.reading.imported_files import link
 from hookbridge.old_programs.reading.in_program import InProgram
 from hookbridge.old_programs.reading.modules import Module
@@ -92,10 +92,7 @@ def _walked(context: Context, rules: Sequence[RewriteRule]) -> str:
         if rule.prepare is not None:
             rule.prepare(context)
     context.keep_aliases()
-    of_kind: dict[type[ast.AST], list[RewriteRule]] = {}
-    for rule in rules:
-        for kind in rule.nodes:
-            of_kind.setdefault(kind, []).append(rule)
+    of_kind = grouped((kind, rule) for rule in rules for kind in rule.nodes)
     # A node comes before the nodes inside it there.
     for node in context.module.nodes[::-1]:
         for rule in of_kind.get(type(node), ()):

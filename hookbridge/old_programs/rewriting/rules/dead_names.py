@@ -10,6 +10,7 @@ from hookbridge.old_programs.rewriting.engine.needed_imports import PRIVATE
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 from hookbridge.tf1_names.installed_names import module_of
 from hookbridge.tf1_names.outcome import V1
+from hookbridge.tf1_names.removed_in_libraries import removed_methods
 from hookbridge.tf1_names.syntax import root_of
 
 NAME = "dead-names"
@@ -26,6 +27,7 @@ CODES = (
     "PRIVATE_MOVED",
     "V1_NAME",
     "LOST_NAME",
+    "LOST_ATTRIBUTE",
 )
 
 
@@ -44,6 +46,7 @@ def apply(node: ast.Attribute | ast.Name | ast.Call, context: Context) -> None:
             return
     outcome = context.replacement(node)
     if outcome is None:
+        _ask_for_attribute(node, context)
         _import_private(node, context)
         return
     if outcome.code not in CODES:
@@ -52,6 +55,25 @@ def apply(node: ast.Attribute | ast.Name | ast.Call, context: Context) -> None:
     text = text or context.imports.expression(outcome.replacement, node.lineno)
     if text != ast.unparse(node):
         context.replace(NAME, node, text)
+
+
+def _ask_for_attribute(
+    node: ast.Attribute | ast.Name | ast.Call, context: Context
+) -> None:
+    """Read what a library removed from its class by `hb.legacy.attribute`.
+
+    An f-string stays: its quotes may be those of the new text.
+    """
+    if not (isinstance(node, ast.Attribute) and removed_methods(node.attr)):
+        return
+    is_found = context.is_found(node, "LOST_ATTRIBUTE")
+    if not is_found or context.is_in_fstring(node):
+        return
+    first, end = context.span(node)
+    dot = context.text.rindex(".", first, end)
+    ours = context.imports.expression("hookbridge.legacy.attribute", node.lineno)
+    if context.change(NAME, node, (dot, end), f', "{node.attr}")'):
+        context.changes.add(first, first, f"{ours}(")
 
 
 def _import_private(

@@ -14,9 +14,9 @@ import types
 from typing import Any
 
 from hookbridge.ground.patching import MISSING
+from hookbridge.legacy.attributes import attribute
 from hookbridge.old_programs.run.given_back import (
     removed_arguments,
-    removed_methods,
     removed_names,
     removed_randomness,
 )
@@ -43,7 +43,7 @@ class Reader:
             return self._of_module(owner, name)
         if self._takes_more and isinstance(owner, random.Random):
             return removed_randomness.of_generator(owner, name)
-        return removed_methods.method(owner, name)
+        return attribute(owner, name)
 
     @not_converted
     def module(self, dotted: str) -> Any:

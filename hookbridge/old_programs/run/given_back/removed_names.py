@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import builtins
 import functools
-import html
 import importlib.util
 import inspect
 import pkgutil
 import sys
 import types
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hookbridge import errors
-from hookbridge.contrib.private_modules import KERAS, keras2_package
 from hookbridge.ground.extras import is_installed
 from hookbridge.ground.patching import MISSING
-from hookbridge.old_programs.run.given_back import removed_pictures
+from hookbridge.legacy.attributes import name_today
 from hookbridge.tf1_names.removed_in_libraries import removed_names
 
 
@@ -92,27 +89,6 @@ def load_source(name: str, pathname: str, file: object = None) -> types.ModuleTy
     return module
 
 
-def unescape(self: Any, s: str) -> str:
-    """`HTMLParser.unescape`."""
-    return html.unescape(s)
-
-
-def predict_classes(
-    self: Any, x: object, batch_size: int = 32, verbose: int = 0
-) -> Any:
-    """`Sequential.predict_classes`: `[N]` classes, or `[N, 1]` of one output."""
-    scores = self.predict(x, batch_size=batch_size, verbose=verbose)
-    if scores.shape[-1] > 1:
-        return scores.argmax(axis=-1)
-    return (scores > 0.5).astype("int32")
-
-
-def has_subset(self: Any, subset: Any, dictionary: Any, msg: Any = None) -> None:
-    """`TestCase.assertDictContainsSubset`."""
-    self.assertEqual(dictionary, {**dictionary, **subset}, msg)
-
-
-_CANVAS = "matplotlib.backends.backend_agg.FigureCanvasAgg"
 _OURS: dict[str, Any] = {
     "inspect.getargspec": getargspec,
     "numpy.NINF": -float("inf"),
@@ -125,16 +101,8 @@ _OURS: dict[str, Any] = {
     "numpy.asscalar": asscalar,
     "numpy.cast": Cast(),
     "numpy.sctypes": _SCTYPES,
-    "PIL.ImageDraw.ImageDraw.textsize": removed_pictures.textsize,
-    "PIL.ImageFont.FreeTypeFont.getsize": removed_pictures.getsize,
-    "PIL.ImageFont.ImageFont.getsize": removed_pictures.getsize,
-    f"{_CANVAS}.set_window_title": removed_pictures.set_window_title,
-    f"{_CANVAS}.tostring_rgb": removed_pictures.tostring_rgb,
-    "html.parser.HTMLParser.unescape": unescape,
     "imp.load_source": load_source,
-    "keras.models.Sequential.predict_classes": predict_classes,
     "sys.setcheckinterval": lambda n: None,  # without effect since Python 3.2
-    "unittest.TestCase.assertDictContainsSubset": has_subset,
 }
 
 
@@ -218,23 +186,3 @@ def module_or_value(name: str) -> Any:
     if name in names() and "." in name:
         return value(name)
     return module(name) if name in modules() else MISSING
-
-
-def method(name: str) -> Callable[..., Any]:
-    """Return what does the same as a method that a class no longer has."""
-    if name in _OURS:
-        by_function: Callable[..., Any] = _OURS[name]
-        return by_function
-    replacement = removed_names()[name].replacement.rpartition(".")[2]
-
-    def forward(self: Any, *args: Any, **named: Any) -> Any:
-        return getattr(self, replacement)(*args, **named)
-
-    return forward
-
-
-def name_today(name: str) -> str:
-    """Return a name with its real root: `keras` is the program's, `tf` is short."""
-    root, dot, inside = name.partition(".")
-    whole = {KERAS: keras2_package(), "tf": "tensorflow"}.get(root, root)
-    return f"{whole}{dot}{inside}"

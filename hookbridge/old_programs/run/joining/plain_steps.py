@@ -39,7 +39,7 @@ class TrainingGraphs:
             steps = StepFinder(graph, collected.global_step(graph))
             self._steps[graph] = graph.version, steps
         try:
-            return steps.trains and steps.step_of(fetches) is not None
+            return steps.trains and steps.kind_of(fetches).step is not None
         except Exception:  # fetches that the run itself will refuse
             return False
 

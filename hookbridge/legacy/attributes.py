@@ -1,18 +1,21 @@
-"""Methods and attributes that classes no longer have, as own files find them."""
+"""Methods and attributes that libraries removed from their classes."""
 
 from __future__ import annotations
 
 import array
 import functools
+import html
 import pkgutil
 import sys
+from collections.abc import Callable
 from typing import Any
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from hookbridge.old_programs.run.given_back import removed_names
-from hookbridge.tf1_names import removed_in_libraries
+from hookbridge.contrib.private_modules import KERAS, keras2_package
+from hookbridge.legacy import picture_methods
+from hookbridge.tf1_names.removed_in_libraries import removed_names
 
 
 def _tostring(self: Any, *order: Any, **named: Any) -> bytes:
@@ -59,11 +62,39 @@ def _layers(self: Any) -> Any:
     return self._self_tracked_trackables
 
 
+def _unescape(self: Any, s: str) -> str:
+    """`HTMLParser.unescape`."""
+    return html.unescape(s)
+
+
+def _predict_classes(
+    self: Any, x: object, batch_size: int = 32, verbose: int = 0
+) -> Any:
+    """`Sequential.predict_classes`: `[N]` classes, or `[N, 1]` of one output."""
+    scores = self.predict(x, batch_size=batch_size, verbose=verbose)
+    if scores.shape[-1] > 1:
+        return scores.argmax(axis=-1)
+    return (scores > 0.5).astype("int32")
+
+
+def _has_subset(self: Any, subset: Any, dictionary: Any, msg: Any = None) -> None:
+    """`TestCase.assertDictContainsSubset`."""
+    self.assertEqual(dictionary, {**dictionary, **subset}, msg)
+
+
+_CANVAS = "matplotlib.backends.backend_agg.FigureCanvasAgg"
 # Method of a type -> what does the same; a property for an attribute.
 OURS: dict[str, Any] = {
+    "PIL.ImageDraw.ImageDraw.textsize": picture_methods.textsize,
+    "PIL.ImageFont.FreeTypeFont.getsize": picture_methods.getsize,
+    "PIL.ImageFont.ImageFont.getsize": picture_methods.getsize,
     "array.array.fromstring": array.array.frombytes,
     "array.array.tostring": array.array.tobytes,
+    "html.parser.HTMLParser.unescape": _unescape,
     "keras.models.Model._layers": _layers,
+    "keras.models.Sequential.predict_classes": _predict_classes,
+    f"{_CANVAS}.set_window_title": picture_methods.set_window_title,
+    f"{_CANVAS}.tostring_rgb": picture_methods.tostring_rgb,
     "numpy.generic.newbyteorder": _newbyteorder,
     "numpy.generic.ptp": _ptp,
     "numpy.generic.tostring": _tostring,
@@ -71,6 +102,7 @@ OURS: dict[str, Any] = {
     "numpy.ndarray.newbyteorder": _newbyteorder,
     "numpy.ndarray.ptp": _ptp,
     "numpy.ndarray.tostring": _tostring,
+    "unittest.TestCase.assertDictContainsSubset": _has_subset,
     "xml.etree.ElementTree.Element.getchildren": list,
     "xml.etree.ElementTree.Element.getiterator": _getiterator,
 }
@@ -79,14 +111,14 @@ _SUPER: Any = super  # the types do not say that it has `__self__`
 
 @functools.cache
 def names() -> frozenset[str]:
-    """Return the last parts of the methods that `method` knows."""
+    """Return the last parts of the methods that `attribute` knows."""
     return frozenset(_by_name())
 
 
 @functools.cache
 def _by_name() -> dict[str, list[str]]:
     """Return the classes that no longer have a method, by its name."""
-    rows = removed_in_libraries.removed_names().items()
+    rows = removed_names().items()
     known = [
         n for n, row in rows if row.is_method and (row.replacement or row.is_given_back)
     ]
@@ -97,8 +129,18 @@ def _by_name() -> dict[str, list[str]]:
     return classes
 
 
-def method(owner: object, name: str) -> Any:
-    """`owner.name`, or what did the same under a name that its type no longer has.
+def attribute(owner: object, name: str) -> Any:
+    """`owner.name`, or what did the same where a library removed it from the class.
+
+    `attribute(model, "predict_classes")(x)` is the method of a Keras model; the same
+    method of another object is its own.
+
+    Args:
+      owner: an object, or a class.
+      name: the name of its method or attribute.
+
+    Returns:
+      The method or attribute.
 
     Raises:
       AttributeError: it never had such a name.
@@ -120,10 +162,10 @@ def method(owner: object, name: str) -> Any:
 def _ours(kind: type, name: str) -> Any:
     """Return what does the same as a removed method of a type or of its bases."""
     for above in _by_name().get(name, ()):
-        owner = _imported(removed_names.name_today(above))
+        owner = _imported(name_today(above))
         if isinstance(owner, type) and issubclass(kind, owner):
             full = f"{above}.{name}"
-            return OURS.get(full) or removed_names.method(full)
+            return OURS.get(full) or _by_replacement(removed_names()[full].replacement)
     return None
 
 
@@ -135,3 +177,20 @@ def _imported(name: str) -> Any:
         return pkgutil.resolve_name(name)
     except (ImportError, AttributeError):
         return None
+
+
+def _by_replacement(replacement: str) -> Callable[..., Any]:
+    """Return the method that calls the one with a current name."""
+    name = replacement.rpartition(".")[2]
+
+    def forward(self: Any, *args: Any, **named: Any) -> Any:
+        return getattr(self, name)(*args, **named)
+
+    return forward
+
+
+def name_today(name: str) -> str:
+    """Return a name with its real root: `keras` is the program's, `tf` is short."""
+    root, dot, inside = name.partition(".")
+    whole = {KERAS: keras2_package(), "tf": "tensorflow"}.get(root, root)
+    return f"{whole}{dot}{inside}"
