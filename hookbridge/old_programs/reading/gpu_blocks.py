@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.tf1_names.syntax import last_name, nodes_inside
@@ -52,19 +52,27 @@ def called_on_gpu(imports: _Imports) -> dict[Module, frozenset[str]]:
         used = [_owner(dotted, known) for dotted in module.names.bound.values()]
         others = dict.fromkeys([*imports[module].values(), *filter(None, used)])
         for call in calls_in(node, module):
-            dotted = module.names.by_imports(call.func) or ""
-            name = dotted.rpartition(".")[2] or last_name(call.func)
-            if dotted:
-                owner = _owner(dotted, known)
-                candidates = [] if owner is None else [owner]
-            else:  # of a method nobody knows whose it is
-                has_own = any(functions(module, name))
-                candidates = [module] if has_own else list(others)
-            for owner in candidates:
+            name, owners = _called(call, module, known)
+            for owner in others if owners is None else owners:
                 if name not in names.setdefault(owner, set()):
                     names[owner].add(name)
                     waiting += [(owner, f) for f in functions(owner, name)]
     return {module: frozenset(called) for module, called in names.items()}
+
+
+def _called(
+    call: ast.Call, module: Module, known: Mapping[str, Module]
+) -> tuple[str, Sequence[Module] | None]:
+    """Return the name that a call has, and the modules that may have it.
+
+    They are None for a method that is not the module's own: nobody knows whose it is.
+    """
+    dotted = module.names.by_imports(call.func)
+    if dotted:
+        owner = _owner(dotted, known)
+        return dotted.rpartition(".")[2], [] if owner is None else [owner]
+    name = last_name(call.func)
+    return name, [module] if any(functions(module, name)) else None
 
 
 def _owner(dotted: str, known: Mapping[str, Module]) -> Module | None:
