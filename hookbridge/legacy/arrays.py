@@ -26,12 +26,30 @@ def array(object: Any, *args: Any, **named: Any) -> Any:
 
 
 def asanyarray(a: Any, *args: Any, **named: Any) -> Any:
-    """`numpy.asanyarray`, with rows as `array` takes them."""
+    """`numpy.asanyarray`, with rows as `array` takes them.
+
+    Args:
+      a: the rows.
+      *args: further arguments of `numpy.asanyarray`.
+      **named: the same, by name.
+
+    Returns:
+      The array.
+    """
     return of_unequal_rows(np.asanyarray, a, *args, **named)
 
 
 def asarray(a: Any, *args: Any, **named: Any) -> Any:
-    """`numpy.asarray`, with rows as `array` takes them."""
+    """`numpy.asarray`, with rows as `array` takes them.
+
+    Args:
+      a: the rows.
+      *args: further arguments of `numpy.asarray`.
+      **named: the same, by name.
+
+    Returns:
+      The array.
+    """
     return of_unequal_rows(np.asarray, a, *args, **named)
 
 
