@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 from fork_server import ForkServer
-from launching import launch_fork
+from launching import output_of
 
 import hookbridge as hb
 from hookbridge.contrib import private_modules
@@ -103,10 +103,8 @@ def test_a_private_name_of_keras_is_the_public_one(
         "        except AttributeError: pass",
         "    if living and not any(one is other for other in living): print(name)",
     ]
-    (tmp_path / "old.py").write_text("\n".join(lines) + "\n")
-    done = launch_fork(launcher, "old.py", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert set(done.stdout.split()) == LEGACY
+    output = output_of(launcher, tmp_path, "\n".join(lines) + "\n")
+    assert set(output.split()) == LEGACY
 
 
 def test_a_private_name_of_estimator_is_the_same_object() -> None:
