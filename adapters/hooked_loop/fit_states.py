@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -180,7 +181,7 @@ class FitStates(
     def _after_train_begin(self, logs: Logs = None) -> None:
         """Those callbacks with a state go on with it."""
         call_before_others(calling_list(), self._calls_before_others)
-        if not self.saves.guests:
+        if not self.saves.part.callbacks:
             return
         of_checkpoint = restored_from(self._model, self._folder)
         prefix = of_checkpoint if self._backup is None else self._backup.prefix
@@ -276,11 +277,8 @@ class FitStates(
         path = tf.train.latest_checkpoint(self._hook._checkpoint_dir)
         if path is None:
             return
-
-        def write() -> None:
-            saver = self._hook._get_saver()
-            saver.save(session, self._hook._save_path, global_step=step)
-
+        saver, save_path = self._hook._get_saver(), self._hook._save_path
+        write = functools.partial(saver.save, session, save_path, global_step=step)
         self._note_written(Save(session, step, path, write, AtOnce(path)))
 
     def save_session(self, save: Save) -> None:
