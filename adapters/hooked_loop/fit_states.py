@@ -35,7 +35,7 @@ from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.loop_state import Epoch, LoopState, Means, open_epoch
 from hookbridge.adapters.state.moments import Ending
 from hookbridge.adapters.state.save_keepers import Save, SaveKeeper
-from hookbridge.adapters.state.write_order import AtOnce, wait_for_writes
+from hookbridge.adapters.state.write_order import WriteOrder, wait_for_writes
 from hookbridge.ground.memory import Fact
 from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import KerasModel, Logs, Session
@@ -269,7 +269,7 @@ class FitStates(
         step = int(global_step_value)
         prefix = f"{self._hook._save_path}-{step}"
         wait_for_writes(prefix)
-        self.saves.before_save(prefix, step, AtOnce(prefix))
+        self.saves.before_save(prefix, step, WriteOrder(prefix))
 
     def after_save(self, session: Session, global_step_value: Any) -> None:
         """See `CheckpointSaverListener`."""
@@ -279,7 +279,7 @@ class FitStates(
             return
         saver, save_path = self._hook._get_saver(), self._hook._save_path
         write = functools.partial(saver.save, session, save_path, global_step=step)
-        self._note_written(Save(session, step, path, write, AtOnce(path)))
+        self._note_written(Save(session, step, path, write, WriteOrder(path)))
 
     def save_session(self, save: Save) -> None:
         """See `SaveKeeper`."""
