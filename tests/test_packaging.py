@@ -14,6 +14,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from plain_python import run_python
 
 import hookbridge as hb
 from hookbridge.ground import extras
@@ -130,13 +131,7 @@ def test_commands_from_a_wheel_on_the_path(
         "    print(words, main(words))\n"
         f"sys.exit(main(['run', {program!r}]))\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(wheel)},
-    )
+    done = run_python(code, wheel, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "loss after 30 steps" in done.stdout
     assert "Traceback" not in done.stderr

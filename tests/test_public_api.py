@@ -6,7 +6,6 @@ import ast
 import compileall
 import importlib
 import importlib.metadata
-import os
 import pkgutil
 import re
 import shutil
@@ -16,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from plain_python import run_python
 from source_trees import sources
 
 import hookbridge as hb
@@ -77,13 +77,7 @@ def test_a_package_without_its_sources_imports(repo_root: Path, tmp_path: Path) 
     for source in package.rglob("*.py"):
         source.unlink()
     program = "import hookbridge as hb; print(hb.__file__, hb.as_hooks([]), hb.loops)"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-    )
+    done = run_python(program, tmp_path, tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(str(package / "__init__.pyc"))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -48,21 +48,15 @@ class ClusterSession(LiveSession):
             )
         return super().run(fetches, feed_dict, options, run_metadata)
 
-    def _execute(
-        self,
-        plan: Plan,
-        feeds: Sequence[tuple[Any, Any]],
-        options: tf.compat.v1.RunOptions | None,
-        metadata: tf.compat.v1.RunMetadata | None,
-    ) -> Any:
+    def _execute(self, plan: Plan, *of_run: Any) -> Any:
         """See `LiveSession`; waits for all steps where it needs one moment."""
         needed = plan.program.needed
         handles = needed.handles - {self._live_graph.global_step_name}
         if plan.reads_step and handles and not needed.runs_step:
             # The global step and the weights must be of one moment, as in a checkpoint.
             with self._consistent():
-                return super()._execute(plan, feeds, options, metadata)
-        return super()._execute(plan, feeds, options, metadata)
+                return super()._execute(plan, *of_run)
+        return super()._execute(plan, *of_run)
 
 
 class ShieldedHook(HookWithoutEnd):

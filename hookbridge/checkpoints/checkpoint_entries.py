@@ -15,22 +15,18 @@ from hookbridge.checkpoints.numbered_names import pairs_by_order
 from hookbridge.checkpoints.slot_names import SlotEntries, SlotName, slot_name
 from hookbridge.ground.protocols import KerasModel
 
-# Slots of v1 optimizers: (kind of optimizer, Keras's slot names) -> suffix that the
-# v1 optimizer appends to the variable's name.
-_SLOTS: dict[tuple[str, str], str] = {
-    ("adam", "m"): "Adam",
-    ("adam", "momentum"): "Adam",
-    ("adam", "v"): "Adam_1",
-    ("adam", "velocity"): "Adam_1",
-    ("sgd", "m"): "Momentum",
-    ("sgd", "momentum"): "Momentum",
-    ("adagrad", "accumulator"): "Adagrad",
-    ("rmsprop", "velocity"): "RMSProp",
-    ("rmsprop", "momentum"): "RMSProp_1",
-    ("adadelta", "accumulated_grad"): "Adadelta",
-    ("adadelta", "accumulated_delta_var"): "Adadelta_1",
-    ("ftrl", "accumulator"): "Ftrl",
-    ("ftrl", "linear"): "Ftrl_1",
+# Slots of v1 optimizers: kind of optimizer -> Keras's slot name -> suffix that the v1
+# optimizer appends to the variable's name.
+_SLOTS = {
+    "adam": {"m": "Adam", "momentum": "Adam", "v": "Adam_1", "velocity": "Adam_1"},
+    "sgd": {"m": "Momentum", "momentum": "Momentum"},
+    "adagrad": {"accumulator": "Adagrad"},
+    "rmsprop": {"velocity": "RMSProp", "momentum": "RMSProp_1"},
+    "adadelta": {
+        "accumulated_grad": "Adadelta",
+        "accumulated_delta_var": "Adadelta_1",
+    },
+    "ftrl": {"accumulator": "Ftrl", "linear": "Ftrl_1"},
 }
 
 
@@ -137,7 +133,7 @@ def _v1_suffix(model: KerasModel, name: str, weight: str) -> str | None:
     slot = part.removesuffix(f"/{weight}")  # of Keras 2
     for flat in (weight, f"{model.name}/{weight}"):  # of Keras 3
         slot = slot.removeprefix(flat.replace("/", "_") + "_")
-    return _SLOTS.get((type(optimizer).__name__.lower(), slot))
+    return _SLOTS.get(type(optimizer).__name__.lower(), {}).get(slot)
 
 
 def converted(model: KerasModel, entry: str, value: object) -> Any:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import difflib
 import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from hookbridge import errors
+from hookbridge.ground.nearest_names import alike
 
 HIDDEN = argparse.SUPPRESS
 _MOST = 2**31 - 1  # as a number of TensorFlow
@@ -144,8 +144,7 @@ class Parser(argparse.ArgumentParser):
         if unknown is None:
             return ""
         name = unknown[1].replace("-", "_")
-        matches = difflib.get_close_matches(name, self.flags, n=1)
-        return f"--{matches[0]}" if matches else ""
+        return "".join(f"--{flag}" for flag in alike(name, self.flags, limit=1))
 
     def _spelled(self, words: Sequence[str]) -> Iterator[str]:
         """Yield the words, with each flag as it was defined."""

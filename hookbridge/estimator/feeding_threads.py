@@ -28,13 +28,9 @@ def end_before_the_process() -> None:
 
     @functools.wraps(plain)
     def create_threads(
-        self: Any,
-        sess: Session,
-        coord: Any = None,
-        daemon: bool = False,
-        start: bool = False,
+        self: Any, sess: Session, coord: Any = None, *args: Any, **named: Any
     ) -> list[threading.Thread]:
-        threads: list[threading.Thread] = plain(self, sess, coord, daemon, start)
+        threads: list[threading.Thread] = plain(self, sess, coord, *args, **named)
         if coord is not None:
             for thread in threads:
                 await_at_end(thread, coord.request_stop)

@@ -18,7 +18,16 @@ def _pillow() -> Any:
 
 
 def imread(name: object, flatten: bool = False, mode: str | None = None) -> Any:
-    """`scipy.misc.imread`: the picture of a file as an array."""
+    """`scipy.misc.imread`: the picture of a file as an array.
+
+    Args:
+      name: the file, open or by name.
+      flatten: whether to return shades of gray, as floats.
+      mode: the mode of Pillow to convert it to, such as "RGB"; None for its own.
+
+    Returns:
+      `[height, width]`, or `[height, width, channels]`.
+    """
     with _pillow().open(name) as opened:
         picture = opened.convert(mode) if mode is not None else opened
         if mode is None and picture.mode == "P":
@@ -32,14 +41,30 @@ def imread(name: object, flatten: bool = False, mode: str | None = None) -> Any:
 
 
 def imsave(name: object, arr: object, format: str | None = None) -> None:
-    """`scipy.misc.imsave`: scales the values to 0..255 and writes a picture."""
+    """`scipy.misc.imsave`: scales the values to 0..255 and writes a picture.
+
+    Args:
+      name: the file, open or by name.
+      arr: the array; bytes are not scaled.
+      format: a format of Pillow, such as "png"; None for that of the name.
+    """
     _pillow().fromarray(bytescale(np.asarray(arr))).save(name, format=format)
 
 
 def imresize(
     arr: object, size: Any, interp: str = "bilinear", mode: object = None
 ) -> Any:
-    """`scipy.misc.imresize`; `size` is a percentage, a fraction, or a shape."""
+    """`scipy.misc.imresize`: a picture of another size, as an array of bytes.
+
+    Args:
+      arr: the array.
+      size: an int is a percentage, a float a fraction, and a pair height and width.
+      interp: "nearest", "lanczos", "bilinear", "bicubic" or "cubic".
+      mode: the mode of Pillow that the array has; None to see it by its shape.
+
+    Returns:
+      The array.
+    """
     picture = _pillow().fromarray(bytescale(np.asarray(arr)), mode=mode)
     if isinstance(size, int | np.integer):
         shape = tuple(int(side * size / 100.0) for side in picture.size)
@@ -67,7 +92,20 @@ def toimage(
     mode: str | None = None,
     channel_axis: int | None = None,
 ) -> Any:
-    """`scipy.misc.toimage`: a picture of Pillow; `cmin` to `cmax` become the bytes."""
+    """`scipy.misc.toimage`: a picture of Pillow.
+
+    Args:
+      arr: the array; bytes are not scaled.
+      high: the byte of `cmax`.
+      low: the byte of `cmin`.
+      cmin: the value that becomes `low`; None for the least one.
+      cmax: the value that becomes `high`; None for the greatest one.
+      mode: the mode of Pillow that the picture is converted to.
+      channel_axis: the axis of the channels; None to see it by its length, 3 or 4.
+
+    Returns:
+      The picture.
+    """
     data = np.asarray(arr)
     if mode == "F":
         return _pillow().fromarray(data.astype(np.float32))
@@ -87,7 +125,18 @@ def bytescale(
     high: float = 255,
     low: float = 0,
 ) -> Any:
-    """`scipy.misc.bytescale`: the values as bytes, scaled from `cmin` to `cmax`."""
+    """`scipy.misc.bytescale`: the values as bytes, scaled from `cmin` to `cmax`.
+
+    Args:
+      data: the array; bytes stay as they are.
+      cmin: the value that becomes `low`; None for the least one.
+      cmax: the value that becomes `high`; None for the greatest one.
+      high: the byte of `cmax`.
+      low: the byte of `cmin`.
+
+    Returns:
+      An array of bytes.
+    """
     if data.dtype == np.uint8:
         return data
     least = float(data.min()) if cmin is None else cmin

@@ -76,11 +76,10 @@ def _forward(pairing: Pairing, first: Measure) -> Iterator[Cause]:
 def _left_out(pairing: Pairing, first: Measure) -> Iterator[Cause]:
     """Yield weights and parts of the batch that one of the two does not have."""
     alone = pairing.alone()
-    recordings = {"reference": pairing.reference, "port": pairing.port}
     for who, names in alone.items():
         # Where both have some, they may belong together, which a note says.
         if names and not all(alone.values()):
-            initial = recordings[who].initial
+            initial = dict(pairing.sides)[who].initial
             # A bias of zeros adds nothing to the first step.
             if first.step == 1 and not any(np.any(initial[name]) for name in names):
                 continue
@@ -140,9 +139,7 @@ def _of_rows(pairing: Pairing, first: Measure) -> Iterator[Cause]:
 def _not_recorded(pairing: Pairing, first: Measure) -> Iterator[Cause]:
     """Yield gradients of the variable that are not recorded, and may be the cause."""
     names = first.name, pairing.variables.pairs[first.name]
-    for recording, name, who in zip(
-        (pairing.reference, pairing.port), names, ("reference", "port"), strict=True
-    ):
+    for (who, recording), name in zip(pairing.sides, names, strict=True):
         if name not in recording.steps[first.step - 1].line["gradient_norms"]:
             text = f"the gradient of `{first.name}`, which the {who} has not recorded"
             yield Cause("no gradient", text)
@@ -163,7 +160,7 @@ def _not_finite(pairing: Pairing, first: Measure) -> Iterator[Cause]:
 def _compared(pairing: Pairing, first: Measure) -> list[Any]:
     """Return the two values of a difference; `()` for one that is not recorded."""
     values: list[Any] = []
-    for index, recording in enumerate((pairing.reference, pairing.port)):
+    for index, (_, recording) in enumerate(pairing.sides):
         step = recording.steps[first.step - 1]
         parts = pairing.batch if first.layer == "data" else pairing.variables
         name = parts.pairs.get(first.name, first.name) if index else first.name

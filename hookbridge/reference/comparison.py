@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 from hookbridge import errors
 from hookbridge.ground.arguments import amount, string_mapping
@@ -149,37 +149,21 @@ def compare(
     if tolerance is not None:
         amount("tolerance", tolerance)
     pairing = Pairing(recorded, ported, chosen, tolerance)
-    judged = _judged(pairing, pairing.measures())
+    result, epsilon = _judged(pairing, pairing.measures())
     notes = list(pairing.notes())
-    epsilon = judged.epsilon
-    if epsilon is not None and epsilon.is_of_framework and judged.first is not None:
+    if epsilon is not None and epsilon.is_of_framework and result.first is not None:
         # What follows from another epsilon is not another difference.
-        judged = _beyond_epsilon(pairing, judged.first, epsilon)
+        result, _ = _beyond_epsilon(pairing, result.first, epsilon)
         notes.append(f"the same except where Adam adds epsilon: {epsilon.cause}")
-    return Comparison(
-        recorded,
-        ported,
-        judged.layers,
-        judged.first,
-        judged.layer,
-        pairing.variables,
-        judged.causes,
-        notes,
-    )
+    return replace(result, notes=notes)
 
 
-class _Judged(NamedTuple):
-    """The layers, the first difference, and what explains it."""
-
-    layers: list[Layer]
-    first: Measure | None
-    layer: str | None
-    causes: list[Cause]
-    epsilon: EpsilonCause | None
+# A comparison without its notes, and Adam's epsilon where it explains the difference.
+_Judged: TypeAlias = tuple[Comparison, EpsilonCause | None]
 
 
 def _judged(pairing: Pairing, measures: Mapping[str, list[Measure]]) -> _Judged:
-    """Return the layers with their measures, the first difference and its causes."""
+    """Compare by some measures; find the first difference and its causes."""
     layers = [
         Layer(name, measured, "" if measured else pairing.why_not(name))
         for name, measured in measures.items()
@@ -187,13 +171,14 @@ def _judged(pairing: Pairing, measures: Mapping[str, list[Measure]]) -> _Judged:
     places = list(LAYERS)
     firsts = [layer.first for layer in layers if layer.first]
     first = min(firsts, key=lambda m: (m.step, places.index(m.layer)), default=None)
+    both, matching = (pairing.reference, pairing.port), pairing.variables
     if first is None:
-        return _Judged(layers, None, None, [], None)
+        return Comparison(*both, layers, None, None, matching), None
     layer = _layer_of(first, layers)
     causes, epsilon = explanation_of(pairing, first)
     if layer == DRIFT and not causes:
         causes = [Cause(DRIFT, _OF_DRIFT)]
-    return _Judged(layers, first, layer, causes, epsilon)
+    return Comparison(*both, layers, first, layer, matching, causes), epsilon
 
 
 def _beyond_epsilon(pairing: Pairing, first: Measure, epsilon: EpsilonCause) -> _Judged:

@@ -72,6 +72,11 @@ class Pairing:
         self._loss_tolerance = tolerance or _UNITS * self._unit
         self.noisy: frozenset[str] = self._noise()
 
+    @property
+    def sides(self) -> tuple[tuple[str, Recording], ...]:
+        """Both recordings, each with what it is called."""
+        return ("reference", self.reference), ("port", self.port)
+
     def _noise(self) -> frozenset[str]:
         """Return weights whose first gradient is rounding: Adam moves them by chance.
 
@@ -261,21 +266,20 @@ class Pairing:
             "update": lambda r: r.shapes("weight"),
         }
         has = parts[layer]
-        recordings = (("reference", self.reference), ("port", self.port))
-        lacking = [who for who, recording in recordings if not has(recording)]
+        lacking = [who for who, recording in self.sides if not has(recording)]
         if not lacking:
             return "no name of one belongs to a name of the other"
         return f"not recorded in the {' and the '.join(lacking)}"
 
     def alone(self) -> dict[str, list[str]]:
         """Return the weights that one of the two has, and the other has not."""
-        parts = (
-            ("reference", self.reference, self.variables.unmatched),
-            ("port", self.port, self.variables.unmatched_port),
-        )
+        left = {
+            "reference": self.variables.unmatched,
+            "port": self.variables.unmatched_port,
+        }
         return {
-            who: [name for name in left if name in recording.shapes("weight")]
-            for who, recording, left in parts
+            who: [name for name in left[who] if name in recording.shapes("weight")]
+            for who, recording in self.sides
         }
 
     def notes(self) -> Iterator[str]:
@@ -288,7 +292,7 @@ class Pairing:
                 f"not judged, since their gradients are rounding: "
                 f"{', '.join(sorted(self.noisy))}"
             )
-        for who, recording in (("reference", self.reference), ("port", self.port)):
+        for who, recording in self.sides:
             if ops := recording.header.get("random_ops"):
                 yield f"the {who} draws random numbers in its step: {', '.join(ops)}"
         yield from _not_exercised(self.reference)

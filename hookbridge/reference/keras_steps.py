@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from hookbridge import errors
 from hookbridge.ground import patching
 from hookbridge.ground.batch_parts import named_parts
+from hookbridge.ground.compat import keras_backend
 from hookbridge.ground.protocols import KerasModel
 
 _LOSS = "loss"  # the metric in which Keras keeps the mean of an epoch's losses
@@ -30,10 +31,8 @@ Write = Callable[[KerasStep], None]
 
 def is_model(value: object) -> bool:
     """Return whether it is a model of Keras 3 on a backend other than TensorFlow."""
-    keras = sys.modules.get("keras")
-    if keras is None or str(getattr(keras, "__version__", "2")).startswith("2"):
-        return False
-    return isinstance(value, keras.Model) and keras.backend.backend() != "tensorflow"
+    keras: Any = sys.modules.get("keras")
+    return keras_backend(keras) != "tensorflow" and isinstance(value, keras.Model)
 
 
 def arrays_of(model: KerasModel) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from types import TracebackType
 from typing import Any, Literal
 
 import numpy as np
@@ -126,12 +125,7 @@ class PortRecording:
         self._state = "open"
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._state = "closed"
         self._at_end.close()
         self._writer.close()

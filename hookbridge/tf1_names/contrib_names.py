@@ -21,7 +21,7 @@ from hookbridge.ground import compat
 from hookbridge.ground.package_files import packaged
 from hookbridge.tf1_names.installed_names import has, missing
 from hookbridge.tf1_names.outcome import joined
-from hookbridge.tf1_names.syntax import is_below
+from hookbridge.tf1_names.syntax import is_below, with_beginning
 from hookbridge.tf1_names.target import DATA, table
 
 FILE = DATA / "contrib-1.15.json"
@@ -133,10 +133,8 @@ def areas_above(path: str) -> bool:
 
 def as_in_tf1(name: str) -> str:
     """Return a name of `hookbridge.contrib` as it was; other names unchanged."""
-    for carried in (REMOVED, CARRIED):
-        if is_below(name, carried):
-            return f"tf.contrib{name[len(carried) :]}"
-    return name
+    carried = dict.fromkeys((REMOVED, CARRIED), "tf.contrib")
+    return with_beginning(name, carried) or name
 
 
 def was_module(path: str) -> bool:

@@ -15,7 +15,7 @@ from hookbridge.tf1_names.outcome import (
     joined,
     without_replacement,
 )
-from hookbridge.tf1_names.syntax import is_below
+from hookbridge.tf1_names.syntax import is_below, with_beginning
 from hookbridge.tf1_names.target import Target, had_in_tf1, table
 
 # A part of a private module's name, and the module of `tf.compat.v1` whose public names
@@ -160,7 +160,7 @@ def _is_removed_from_keras(name: str, target: Target) -> bool:
 
 def resolve_private(name: str, prefix: str, target: Target) -> Resolution | None:
     """Return the name itself, if the target has it or nothing is known of it."""
-    if today := _moved(name):
+    if today := with_beginning(name, MOVED):
         outcome = resolve_private(today, prefix, target)
         is_there = outcome is not None and outcome.code == "PRIVATE"
         return Resolution("PRIVATE_MOVED", today) if is_there else outcome
@@ -201,24 +201,11 @@ def _resolve_in_place(name: str, target: Target) -> Resolution:
     return Resolution("PRIVATE_GONE", hint=f"`{replacement}`")
 
 
-def _moved(name: str) -> str:
-    """Return a name in a private module that has moved, as it is today.
-
-    Empty for others.
-    """
-    for old, today in MOVED.items():
-        if is_below(name, old):
-            return today + name[len(old) :]
-    return ""
-
-
 def _other_meaning(name: str, module: str, last: str, target: Target) -> str:
     """Return what a private name is now whose old place may have another."""
-    for old, replacement in OTHERS.items():
-        if is_below(name, old):
-            return replacement + name[len(old) :]
     layer = f"{V1}.layers.{last}"
-    return layer if module in LAYERS and target.has(layer) else ""
+    is_layer = module in LAYERS and target.has(layer)
+    return with_beginning(name, OTHERS) or (layer if is_layer else "")
 
 
 def _public_places(name: str, last: str) -> Iterator[str]:

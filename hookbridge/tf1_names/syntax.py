@@ -17,6 +17,17 @@ def is_below(name: str, place: str) -> bool:
     return f"{name}.".startswith(f"{place}.")
 
 
+def with_beginning(name: str, places: Mapping[str, str]) -> str:
+    """Return a name whose beginning has another place now; empty if it has none.
+
+    Args:
+      name: the dotted name.
+      places: `{a name, or the first parts of names: the place of it}`.
+    """
+    old = next((place for place in places if is_below(name, place)), None)
+    return "" if old is None else places[old] + name[len(old) :]
+
+
 def last_name(node: ast.AST) -> str:
     """Return the last part of a name; empty for other expressions."""
     if isinstance(node, ast.Attribute):

@@ -28,6 +28,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "helpers"))
 
 from job_notes import EVENTS, OPTIONS, note
 from quick_traces import look_often
+from session_trainings import train_until_stop
 
 v1: Any = tf.compat.v1
 keras: Any = (
@@ -181,15 +182,8 @@ def train_in_session(kind: str, folder: Path, steps: int, journal: Journal) -> N
                 logs={"loss": loss},
                 validation=lambda: {"val_loss": 1.0},
             )
-            with cluster.training_session(
-                [*sync, *hooks],
-                checkpoint_dir=str(folder / "model"),
-                save_checkpoint_steps=None,
-                save_checkpoint_secs=None,
-                log_step_count_steps=None,
-            ) as session:
-                while not session.should_stop():
-                    session.run(train_op)
+            all_hooks, place = [*sync, *hooks], folder / "model"
+            train_until_stop(cluster.training_session, train_op, all_hooks, place)
     if cluster.is_chief:
         newest = tf.train.load_checkpoint(str(folder / "model"))
         finish(folder, journal, newest.get_tensor("weight"))

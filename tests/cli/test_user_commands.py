@@ -87,10 +87,9 @@ EXPLAINED: dict[str, tuple[int, list[str]]] = {
 }
 
 
+@pytest.mark.usefixtures("working_folder")
 def test_explain_a_definition_file_in_each_loop(
-    subtests: pytest.Subtests,
-    working_folder: Path,
-    capsys: pytest.CaptureFixture[str],
+    subtests: pytest.Subtests, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("job.py").write_text(DEFINITION)
     for flags, (code, expected) in EXPLAINED.items():

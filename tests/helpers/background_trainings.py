@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 from estimator_models import estimators
+from session_trainings import train_until_stop
 
 import hookbridge as hb
 
@@ -32,14 +33,7 @@ def in_session(keras: Any, folder: Path, guests: Guests) -> None:
         hooks = hb.as_hooks(
             guests, steps_per_epoch=LENGTH, logs={"loss": loss}, learning_rate=rate
         )
-        with v1.train.MonitoredTrainingSession(
-            checkpoint_dir=str(folder),
-            save_checkpoint_steps=None,
-            save_checkpoint_secs=None,
-            hooks=hooks,
-        ) as session:
-            while not session.should_stop():
-                session.run(train_op)
+        train_until_stop(v1.train.MonitoredTrainingSession, train_op, hooks, folder)
 
 
 def in_fit(keras: Any, folder: Path, guests: Guests) -> None:

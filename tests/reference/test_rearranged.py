@@ -17,6 +17,8 @@ import hookbridge as hb
 from hookbridge.reference.causes_in_loss import product_of_dimensions
 
 Change = Callable[[Any], Any]
+# A program, one of its variables, what is done to it, and what is said of that.
+Rearranged = tuple[str, str, Change, str]
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +66,7 @@ def rolled(value: Any) -> Any:
 
 
 # What is done to a gradient of a hand-written backward pass -> what is said of it.
-OF_GRADIENTS: list[tuple[str, str, Change, str]] = [
+OF_GRADIENTS: list[Rearranged] = [
     ("policy", "policy/dense/kernel", channels_first, "channels first for channels"),
     ("policy", "policy/dense/kernel", rolled, "with its columns in another order"),
     ("autoencoder", "conv2/kernel", swapped, "with its first two axes swapped"),
@@ -73,19 +75,25 @@ OF_GRADIENTS: list[tuple[str, str, Change, str]] = [
     ("lstm", "out/kernel", np.zeros_like, "no gradient reaches `out/kernel`"),
     ("mlp", "hidden/kernel", np.transpose, "comes transposed"),
 ]
+# What is done to an initial weight.
+OF_WEIGHTS: list[Rearranged] = [
+    ("lstm", "rnn/kernel", blocks(0, 2, 1, 3), "4 blocks of columns as 1, 3, 2, 4"),
+    ("lstm", "rnn/bias", forget_bias, "+1 in block 3 of 4: the forget bias"),
+    ("policy", "policy/dense/kernel", channels_first, "channels first for channels"),
+    ("autoencoder", "conv2/kernel", flipped, "flipped"),
+    ("mlp", "hidden/kernel", np.transpose, "comes transposed"),
+]
 
 
-@pytest.mark.parametrize(("program", "name", "change", "told"), OF_GRADIENTS)
+@pytest.mark.parametrize("case", OF_GRADIENTS)
 def test_gradient_in_another_order(
-    program: str,
-    name: str,
-    change: Change,
-    told: str,
+    case: Rearranged,
     references: dict[str, Path],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It is the cause that is named first, with the variable."""
+    program, name, change, told = case
     if program == "mlp":
         right = numpy_ports.FORWARD["mlp"]
 
@@ -116,24 +124,13 @@ def test_gradient_in_another_order(
     assert told in result.causes[0].text and name in result.causes[0].text
 
 
-OF_WEIGHTS: list[tuple[str, str, Change, str]] = [
-    ("lstm", "rnn/kernel", blocks(0, 2, 1, 3), "4 blocks of columns as 1, 3, 2, 4"),
-    ("lstm", "rnn/bias", forget_bias, "+1 in block 3 of 4: the forget bias"),
-    ("policy", "policy/dense/kernel", channels_first, "channels first for channels"),
-    ("autoencoder", "conv2/kernel", flipped, "flipped"),
-    ("mlp", "hidden/kernel", np.transpose, "comes transposed"),
-]
-
-
-@pytest.mark.parametrize(("program", "name", "change", "told"), OF_WEIGHTS)
+@pytest.mark.parametrize("case", OF_WEIGHTS)
 def test_weight_in_another_order(
-    program: str,
-    name: str,
-    change: Change,
-    told: str,
+    case: Rearranged,
     references: dict[str, Path],
     tmp_path: Path,
 ) -> None:
+    program, name, change, told = case
     replay = hb.replay(references[program])
     weights = replay.weights | {name: change(replay.weights[name])}
     with hb.recording(tmp_path / "port", weights) as r:

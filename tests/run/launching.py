@@ -61,6 +61,16 @@ def launch_fork(
     return done
 
 
+def output_of(
+    server: ForkServer, folder: Path, program: str, *, file: str = "old.py"
+) -> str:
+    """Runs a program, which succeeds, as a file of a folder; returns its output."""
+    (folder / file).write_text(program)
+    done = launch_fork(server, file, cwd=folder)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
 def as_own_file(text: str, /, **names: Any) -> dict[str, Any]:
     """Runs a text as a file of a program, here and now; returns its names."""
     space = {"__name__": "own_file", **names}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
-from typing import Any
 
 import pytest
 import random_names
@@ -101,12 +100,12 @@ def test_the_scan_names_what_the_rewrite_writes(case: str, tmp_path: Path) -> No
         assert today in names and old not in names
 
 
-def seeds(count: int, in_make_test: int) -> list[Any]:
-    """Random programs, of which `make test` runs the first ones."""
-    return [
-        pytest.param(n, marks=[pytest.mark.exhaustive] * (n >= in_make_test))
-        for n in range(count)
-    ]
+def seeded(count: int) -> pytest.MarkDecorator:
+    """Makes a slow test of random programs, of which `make test` runs the first."""
+    marks = [ON_NEWEST, pytest.mark.slow]
+    further = [*marks, pytest.mark.exhaustive]
+    params = [pytest.param(n, marks=further if n else marks) for n in range(count)]
+    return pytest.mark.parametrize("seed", params)
 
 
 def write(folder: Path, names: list[str]) -> Path:
@@ -165,18 +164,14 @@ def test_doctor_and_rewrite_know_each_idiom(name: str, tmp_path: Path) -> None:
     )
 
 
-@ON_NEWEST
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(60, in_make_test=1))
+@seeded(60)
 def test_random_names_have_one_answer(
     seed: int, tmp_path: Path, launcher: ForkServer, fork_server: ForkServer
 ) -> None:
     assert not random_names.differences(seed, tmp_path, launcher, fork_server)
 
 
-@ON_NEWEST
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(4, in_make_test=1))
+@seeded(4)
 def test_what_doctor_is_content_with_runs(
     seed: int, tmp_path: Path, launcher: ForkServer
 ) -> None:
@@ -196,9 +191,7 @@ def test_what_doctor_is_content_with_runs(
     assert done.returncode == 0, (files_of(names), done.stderr[-1500:])
 
 
-@ON_NEWEST
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(2, in_make_test=1))
+@seeded(2)
 def test_a_rewrite_without_comments_runs(
     seed: int, tmp_path: Path, fork_server: ForkServer
 ) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from fork_server import ForkServer
-from launching import ON_NEWEST, PROGRAMS, launch_fork
+from launching import ON_NEWEST, PROGRAMS, launch_fork, output_of
 
 import hookbridge
 from hookbridge.contrib import namespace
@@ -84,22 +84,23 @@ def is_close(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
+def printed_and_recorded(launcher: ForkServer, name: str) -> tuple[Any, Any]:
+    """What a program prints here, and what it prints on TensorFlow 1.15.5."""
+    done = launch_fork(launcher, f"{name}.py", cwd=CONTRIB)
+    assert done.returncode == 0, done.stderr
+    recorded = RECORDED.with_name(f"contrib_{name}_1_15.json").read_text()
+    return json.loads(done.stdout.splitlines()[-1]), json.loads(recorded)
+
+
 @ON_NEWEST
 @pytest.mark.slow
 def test_small_functions_act_as_on_1_15(launcher: ForkServer) -> None:
-    """The record is what the same program prints on TensorFlow 1.15.5."""
-    done = launch_fork(launcher, "small.py", cwd=CONTRIB)
-    assert done.returncode == 0, done.stderr
-    recorded = json.loads(RECORDED.with_name("contrib_small_1_15.json").read_text())
-    assert is_close(json.loads(done.stdout.splitlines()[-1]), recorded)
+    assert is_close(*printed_and_recorded(launcher, "small"))
 
 
 @pytest.mark.slow
 def test_cells_act_as_on_1_15(launcher: ForkServer) -> None:
-    done = launch_fork(launcher, "cells.py", cwd=CONTRIB)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    recorded = json.loads(RECORDED.with_name("contrib_cells_1_15.json").read_text())
+    found, recorded = printed_and_recorded(launcher, "cells")
     assert (found["names"], found["errors"]) == (recorded["names"], recorded["errors"])
     for cell, values in recorded["values"].items():
         assert is_close(found["values"][cell], values), cell
@@ -109,10 +110,7 @@ def test_cells_act_as_on_1_15(launcher: ForkServer) -> None:
 def test_functions_with_other_arguments_today_act_as_on_1_15(
     launcher: ForkServer,
 ) -> None:
-    done = launch_fork(launcher, "functions.py", cwd=CONTRIB)
-    assert done.returncode == 0, done.stderr
-    recorded = json.loads(RECORDED.with_name("contrib_functions_1_15.json").read_text())
-    found = json.loads(done.stdout.splitlines()[-1])
+    found, recorded = printed_and_recorded(launcher, "functions")
     differing = {n: found[n] for n in found if not is_close(found[n], recorded[n])}
     assert not differing and found.keys() == recorded.keys()
 
@@ -121,8 +119,7 @@ def test_functions_with_other_arguments_today_act_as_on_1_15(
 def test_fused_cells_name_their_variables_as_on_1_15(
     launcher: ForkServer, tmp_path: Path
 ) -> None:
-    program = tmp_path / "cells.py"
-    program.write_text(
+    program = (
         "import tensorflow as tf\nfrom tensorflow.contrib import rnn\n"
         "x = tf.zeros([5, 2, 4])\nfor cell in rnn.LSTMBlockFusedCell(3), "
         "rnn.TimeReversedFusedRNN(rnn.LSTMBlockFusedCell(3)), "
@@ -130,19 +127,15 @@ def test_fused_cells_name_their_variables_as_on_1_15(
         "rnn.LSTMBlockFusedCell(3)(x, dtype=tf.float32, scope='own')\n"
         "print(*(v.op.name for v in tf.global_variables() if 'kernel' in v.name))\n"
     )
-    ended = launch_fork(launcher, str(program))
-    assert ended.returncode == 0, ended.stderr[-2000:]
     names = "lstm_fused_cell/kernel lstm_fused_cell_1/kernel own/kernel"
-    assert ended.stdout.splitlines()[-1] == names
+    assert output_of(launcher, tmp_path, program).splitlines()[-1] == names
 
 
 @ON_NEWEST
 @pytest.mark.slow
 def test_gradients_of_functions_are_those_of_1_15(launcher: ForkServer) -> None:
-    done = launch_fork(launcher, "eager.py", cwd=CONTRIB)
-    assert done.returncode == 0, done.stderr
-    recorded = json.loads(RECORDED.with_name("contrib_eager_1_15.json").read_text())
-    assert json.loads(done.stdout.splitlines()[-1]) == recorded
+    printed, recorded = printed_and_recorded(launcher, "eager")
+    assert printed == recorded
 
 
 def test_a_function_that_makes_an_experiment_is_called_by_position() -> None:
@@ -314,9 +307,7 @@ def test_a_gru_block_cell_computes_what_1_15_documents(
     tmp_path: Path, launcher: ForkServer
 ) -> None:
     """It has the variables of 1.15."""
-    (tmp_path / "old.py").write_text(GRU_BLOCK)
-    done = launch_fork(launcher, "old.py", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr[-1500:]
+    output_of(launcher, tmp_path, GRU_BLOCK)
 
 
 def test_private_names_that_contrib_handed_on_are_given_back() -> None:

@@ -12,7 +12,7 @@ from unittest import mock
 import pytest
 import tensorflow as tf
 from fork_server import ForkServer
-from launching import IS_215, ON_NEWEST, PROGRAMS, launch_fork
+from launching import IS_215, ON_NEWEST, PROGRAMS, launch_fork, output_of
 
 import hookbridge as hb
 from hookbridge.contrib import namespace, private_modules
@@ -82,7 +82,7 @@ def test_contrib_is_below_compat_v1_in_a_file_of_tensorflow_1(
     tmp_path: Path, launcher: ForkServer
 ) -> None:
     """A rewritten file has TensorFlow's own modules: copies, and without `contrib`."""
-    (tmp_path / "old.py").write_text(
+    program = (
         "import tensorflow as tf\ntf.placeholder(tf.float32)\n"
         "import tensorflow.compat.v1 as tf1\nfrom tensorflow.compat import v1\n"
         "assert tf1.contrib.rnn is tf.contrib.rnn\n"
@@ -90,8 +90,7 @@ def test_contrib_is_below_compat_v1_in_a_file_of_tensorflow_1(
         "assert not hasattr(tf1, 'contrib') and hasattr(tf, 'contrib')\n"
         "assert 'contrib' in vars(tf)\n"
     )
-    done = launch_fork(launcher, "old.py", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr[-1500:]
+    output_of(launcher, tmp_path, program)
 
 
 def test_a_source_of_the_table_is_read_as_it_is_written() -> None:
@@ -169,14 +168,15 @@ def test_names_that_a_way_out_gives_are_there() -> None:
 
 
 def test_what_files_of_contrib_had_is_found_in_the_files_of_tf_slim() -> None:
-    for file, place, names in (
-        ("layers.python.layers.rev_block_lib", "layers.rev_block_lib", "_rev_layer"),
-        ("layers.python.layers.utils", "layers.utils", "collect_named_outputs"),
-        ("layers.python.layers.utils", "layers.utils", "get_variable_collections"),
-        ("losses.python.losses.loss_ops", "losses.loss_ops", "_safe_mean"),
-        ("slim.python.slim.data.parallel_reader", "data.parallel_reader", "get_data"),
-        ("slim.python.slim.learning", "learning", "_wait_for_step"),
-    ):
+    parts_of_utils = ("collect_named_outputs", "get_variable_collections")
+    files: dict[str, tuple[str, str | tuple[str, ...]]] = {
+        "layers.python.layers.rev_block_lib": ("layers.rev_block_lib", "_rev_layer"),
+        "layers.python.layers.utils": ("layers.utils", parts_of_utils),
+        "losses.python.losses.loss_ops": ("losses.loss_ops", "_safe_mean"),
+        "slim.python.slim.data.parallel_reader": ("data.parallel_reader", "get_data"),
+        "slim.python.slim.learning": ("learning", "_wait_for_step"),
+    }
+    for file, (place, names) in files.items():
         module = importlib.import_module(f"tf_slim.{place}")
         value: Any = namespace.root()
         for part in file.split("."):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fork_server import ForkServer
-from launching import launch_fork
+from launching import output_of
 
 from hookbridge.old_programs.reading.import_statements import canonical
 from hookbridge.old_programs.scanning import diagnosis
@@ -57,26 +57,21 @@ def test_what_is_gone_is_imported_and_raises_when_it_is_used(
 ) -> None:
     bound = [line.split()[-1] for line in GONE]
     lines = [*GONE, USED.format(names=bound), *bound, "tf.Session"]
-    program = tmp_path / "old.py"
-    program.write_text("\n".join(lines) + "\n")
-    done = launch_fork(launcher, "old.py", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    said = json.loads(done.stdout.splitlines()[-1])
+    output = output_of(launcher, tmp_path, "\n".join(lines) + "\n")
+    said = json.loads(output.splitlines()[-1])
     assert len(said) == len(GONE)
     for name, text in zip(GONE.values(), said, strict=True):
         assert name.rpartition(".")[2] in text and "Instead: " in text
-    found = diagnosis.diagnose([program], NEWEST).report.findings
+    found = diagnosis.diagnose([tmp_path / "old.py"], NEWEST).report.findings
     assert {one.name for one in found if one.person} == {*GONE.values()}
 
 
 def test_what_is_gone_and_not_used_needs_no_person(
     tmp_path: Path, launcher: ForkServer
 ) -> None:
-    program = tmp_path / "old.py"
-    program.write_text("\n".join([*GONE, "import tensorflow as tf", "tf.Session()"]))
-    assert diagnosis.diagnose([program], NEWEST).left == 0
-    done = launch_fork(launcher, "old.py", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    program = "\n".join([*GONE, "import tensorflow as tf", "tf.Session()"])
+    output_of(launcher, tmp_path, program)
+    assert diagnosis.diagnose([tmp_path / "old.py"], NEWEST).left == 0
 
 
 def test_modules_that_the_newest_tensorflow_has_are_not_gone() -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from fork_server import ForkServer
-from launching import IS_215, ON_NEWEST, PROGRAMS, launch, launch_fork
+from launching import IS_215, ON_NEWEST, PROGRAMS, launch, launch_fork, output_of
 from one_line import is_one_line
+from written_files import write_files
 
 from hookbridge.old_programs.reading.modules import Module, read_module
 
@@ -72,15 +73,14 @@ def test_a_module_runs_as_python_m_does() -> None:
 def test_packages_above_a_module_are_imported_in_its_world(
     tmp_path: Path, launcher: ForkServer
 ) -> None:
-    package = tmp_path / "pkg"
-    package.mkdir()
-    (package / "__init__.py").write_text("from pkg.train import LAYERS\n")
-    (package / "train.py").write_text(
-        "import tensorflow as tf\n"
+    files = {
+        "pkg/__init__.py": "from pkg.train import LAYERS\n",
+        "pkg/train.py": "import tensorflow as tf\n"
         "from tensorflow.python.estimator import estimator\n"
         "LAYERS = tf.layers\n"
-        "print(__name__, tf.placeholder.__name__, tf.keras.__name__)\n"
-    )
+        "print(__name__, tf.placeholder.__name__, tf.keras.__name__)\n",
+    }
+    write_files(tmp_path, files)
     done = launch_fork(launcher, "-m", "pkg.train", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
@@ -94,7 +94,7 @@ def test_a_summary_hook_without_a_place_writes_nothing(
     tmp_path: Path, launcher: ForkServer
 ) -> None:
     """Alone, it is an error since TensorFlow 2.22."""
-    (tmp_path / "old.py").write_text(
+    program = (
         "import tensorflow as tf\n"
         "step = tf.train.get_or_create_global_step()\n"
         "tf.summary.scalar('step', step)\n"
@@ -106,34 +106,32 @@ def test_a_summary_hook_without_a_place_writes_nothing(
         "    while not session.should_stop():\n"
         "        print(session.run(count))\n"
     )
-    done = launch_fork(launcher, "old.py", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["1", "2", "3"]
+    assert output_of(launcher, tmp_path, program).split() == ["1", "2", "3"]
     assert [path.name for path in tmp_path.iterdir()] == ["old.py"]
 
 
 def test_layers_of_a_module_that_only_a_run_can_name(
     tmp_path: Path, launcher: ForkServer
 ) -> None:
-    (tmp_path / "has_layers.py").write_text(
+    layers = (
         "import tensorflow as tf\n"
         "def build():\n    return tf.layers.flatten(tf.zeros([1, 2, 3]))\n"
     )
-    (tmp_path / "old.py").write_text(
+    write_files(tmp_path, {"has_layers.py": layers})
+    program = (
         "import importlib\nimport tensorflow as tf\n"
         "tf.placeholder('float32')\n"
         "found = importlib.import_module('_'.join(['has', 'layers']))\n"
         "print(found.build().shape)\n"
     )
-    done = launch_fork(launcher, "old.py", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (0, "(1, 6)\n"), done.stderr
+    assert output_of(launcher, tmp_path, program) == "(1, 6)\n"
 
 
 def test_a_tpu_without_a_name_is_this_process(
     tmp_path: Path, launcher: ForkServer
 ) -> None:
     """As `TPUEstimator` programs ask for the CPU: `--use_tpu=False --tpu=`."""
-    (tmp_path / "old.py").write_text(
+    program = (
         "import tensorflow as tf\n"
         "of_contrib = tf.contrib.cluster_resolver.TPUClusterResolver('')\n"
         "public = tf.distribute.cluster_resolver.TPUClusterResolver(tpu='')\n"
@@ -144,9 +142,8 @@ def test_a_tpu_without_a_name_is_this_process(
         "except ValueError as error:\n"
         "    print('TPU' in str(error))\n"
     )
-    done = launch_fork(launcher, "old.py", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["['', '', '']", "True"]
+    output = output_of(launcher, tmp_path, program)
+    assert output.splitlines() == ["['', '', '']", "True"]
 
 
 @ON_NEWEST

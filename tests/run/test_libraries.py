@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from fork_server import ForkServer
 from launching import ON_NEWEST, PROGRAMS, ROOT, launch_fork
+from written_files import write_files
 
 from hookbridge.estimator import places
 from hookbridge.ground import compat
@@ -64,27 +65,34 @@ def test_installed_code_is_not_the_programs_own(
     assert str(tmp_path / "site-packages" / "tf_slim" / "ops.py") in own
 
 
+def output_beside(launcher: ForkServer, packages: Path) -> str:
+    """What `main.py` prints, whose folder has a folder of installed packages."""
+    path, folder = f"{packages}:{ROOT}", packages.parent
+    done = launch_fork(launcher, "main.py", cwd=folder, PYTHONPATH=path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+INSTALLED = {
+    "old_metrics/__init__.py": "import tensorflow as tf\n"
+    "from tensorflow.python.ops.metrics_impl import _streaming_confusion_matrix\n"
+    "from old_metrics.more import mean\n"
+    "def count(labels):\n"
+    "    return tf.metrics.mean(tf.to_float(labels))\n",
+    "old_metrics/more.py": "import tensorflow as tf\n"
+    "def mean(x):\n    return tf.reduce_mean(x)\n",
+    "for_both.py": "import tensorflow as tf\n"
+    "graph = getattr(tf, 'compat', tf).v1.get_default_graph\n"
+    "try:\n    tf.placeholder\nexcept AttributeError:\n    pass\n"
+    "HAS = hasattr(tf, 'placeholder')\n",
+}
+
+
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An installed package of TensorFlow 1, and a module that is for both versions."""
     packages = tmp_path / "site-packages"
-    (packages / "old_metrics").mkdir(parents=True)
-    (packages / "old_metrics" / "__init__.py").write_text(
-        "import tensorflow as tf\n"
-        "from tensorflow.python.ops.metrics_impl import _streaming_confusion_matrix\n"
-        "from old_metrics.more import mean\n"
-        "def count(labels):\n"
-        "    return tf.metrics.mean(tf.to_float(labels))\n"
-    )
-    (packages / "old_metrics" / "more.py").write_text(
-        "import tensorflow as tf\ndef mean(x):\n    return tf.reduce_mean(x)\n"
-    )
-    (packages / "for_both.py").write_text(
-        "import tensorflow as tf\n"
-        "graph = getattr(tf, 'compat', tf).v1.get_default_graph\n"
-        "try:\n    tf.placeholder\nexcept AttributeError:\n    pass\n"
-        "HAS = hasattr(tf, 'placeholder')\n"
-    )
+    write_files(packages, INSTALLED)
     (tmp_path / "main.py").write_text(
         "import tensorflow as tf\nimport for_both, old_metrics\n"
         "print(for_both.HAS, old_metrics.more.tf.__name__, tf.placeholder)\n"
@@ -160,9 +168,7 @@ def test_lost_names_in_installed_packages_are_noted(losing: Path) -> None:
 @ON_NEWEST
 @pytest.mark.slow
 def test_a_package_with_lost_names_runs(losing: Path, launcher: ForkServer) -> None:
-    path = f"{losing / 'site-packages'}:{ROOT}"
-    done = launch_fork(launcher, "main.py", cwd=losing, PYTHONPATH=path)
-    assert done.returncode == 0, done.stderr[-2000:]
+    output_beside(launcher, losing / "site-packages")
 
 
 def test_packages_that_star_each_other_lack_what_none_has(
@@ -227,10 +233,7 @@ def test_an_old_library_finds_what_scipy_and_pillow_lost(
         "old_pictures.write('a.png', np.zeros([4, 6, 3], np.uint8))\n"
         "print(old_pictures.read('a.png'), width('Hello'))\n"
     )
-    path = f"{packages}:{ROOT}"
-    done = launch_fork(launcher, "main.py", cwd=tmp_path, PYTHONPATH=path)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout == "((4, 6, 3), 'float32') 30\n"
+    assert output_beside(launcher, packages) == "((4, 6, 3), 'float32') 30\n"
 
 
 def test_what_is_not_installed_and_not_used_is_left_out(
@@ -259,12 +262,12 @@ def test_a_library_of_keras_2_alone_gets_the_keras_of_the_program(
     tmp_path: Path, launcher: ForkServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     packages = tmp_path / "site-packages"
-    (packages / "old_layers").mkdir(parents=True)
-    (packages / "old_layers" / "__init__.py").write_text(
+    layers = (
         "import keras\nimport keras.backend as K\n"
         "class Doubled(keras.layers.Layer):\n"
         "    def call(self, x):\n        return K.dot(x, K.ones([3, 3])) * 2\n"
     )
+    write_files(packages, {"old_layers/__init__.py": layers})
     (tmp_path / "main.py").write_text(
         "import keras\nimport numpy as np\nfrom old_layers import Doubled\n"
         "x = keras.layers.Input([3])\n"
@@ -280,17 +283,12 @@ def test_a_library_of_keras_2_alone_gets_the_keras_of_the_program(
         if finding.code == "OLD_LIBRARY"
     ]
     assert "old_layers" in found.name
-    path = f"{packages}:{ROOT}"
-    done = launch_fork(launcher, "main.py", cwd=tmp_path, PYTHONPATH=path)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.endswith("[[12. 12. 12.]]\n")
+    assert output_beside(launcher, packages).endswith("[[12. 12. 12.]]\n")
 
 
 @ON_NEWEST
 @pytest.mark.slow
 def test_a_library_of_tensorflow_1_runs(installed: Path, launcher: ForkServer) -> None:
-    path = f"{installed / 'site-packages'}:{ROOT}"
-    done = launch_fork(launcher, "main.py", cwd=installed, PYTHONPATH=path)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.startswith("False tensorflow ")
-    assert "mean 0.5" in done.stdout
+    output = output_beside(launcher, installed / "site-packages")
+    assert output.startswith("False tensorflow ")
+    assert "mean 0.5" in output

@@ -21,10 +21,11 @@ import numpy as np
 import pytest
 from fork_server import ForkServer
 from launching import as_own_file, launch_fork
+from written_files import write_files
 
 import hookbridge as hb
 from hookbridge.cli import main
-from hookbridge.legacy import attributes
+from hookbridge.legacy import removed_attributes
 from hookbridge.old_programs.run.given_back import (
     old_libraries,
     removed_names,
@@ -36,15 +37,14 @@ from hookbridge.tf1_names import removed_in_libraries
 def test_modules_that_a_library_lost_come_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for file, text in {
+    files = {
         "sklearn/__init__.py": "",
         "sklearn/model_selection.py": "def train_test_split(): return 1\n",
         "scipy/__init__.py": "",
         "scipy/sparse/__init__.py": "",
         "scipy/sparse/linalg.py": "def eigsh(): return 2\n",
-    }.items():
-        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / file).write_text(text)
+    }
+    write_files(tmp_path, files)
     monkeypatch.syspath_prepend(tmp_path)
     for name in [n for n in sys.modules if n.startswith(("scipy", "sklearn"))]:
         monkeypatch.delitem(sys.modules, name)
@@ -261,7 +261,7 @@ def test_the_table_says_what_stands_for_each_name() -> None:
         below = [
             n for n in removed_in_libraries.removed_names() if n.startswith(f"{name}.")
         ]
-        ours = name in removed_names._OURS or name in attributes.OURS
+        ours = name in removed_names._OURS or name in removed_attributes.OURS
         given = ours or bool(below)
         assert row.is_given_back is (given and not row.replacement), name
 
@@ -269,17 +269,18 @@ def test_the_table_says_what_stands_for_each_name() -> None:
 def test_doctor_looks_up_what_is_imported_from_an_installed_library(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "main.py").write_text(
-        "import tensorflow as tf\n"
+    files = {
+        "main.py": "import tensorflow as tf\n"
         "from json import dumps, no_such_name\n"
         "from numpy.linalg import norm\n"
         "from numpy.no_such_module import x\n"
         "import xml.etree.ElementTree as et, os.path, six.moves\n"
         "from collections import Mapping, OrderedDict\n"
         "from own import y\n"
-        "try:\n    from json import neither\nexcept ImportError:\n    neither = None\n"
-    )
-    (tmp_path / "own.py").write_text("y = 1\n")
+        "try:\n    from json import neither\nexcept ImportError:\n    neither = None\n",
+        "own.py": "y = 1\n",
+    }
+    write_files(tmp_path, files)
     assert main(["doctor", str(tmp_path)]) == 1
     out = capsys.readouterr().out
     assert "2 places need manual work." in out

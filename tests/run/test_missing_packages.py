@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from written_files import write_files
 
 from hookbridge.cli import main
 from hookbridge.ground import compat, installed
@@ -49,7 +50,7 @@ def test_packages_that_are_missing_are_named_with_the_command(
 
 def test_modules_that_a_package_of_the_program_lacks_are_named(tmp_path: Path) -> None:
     """Such as those that are to be built first."""
-    for name, text in {
+    files = {
         "main.py": "import tensorflow as tf\nfrom utils import nms, built, made\n"
         "from utils.protos import box_pb2\nimport utils.gone as gone\n"
         "try:\n    from utils import fast\nexcept ImportError:\n    fast = None\n"
@@ -60,9 +61,8 @@ def test_modules_that_a_package_of_the_program_lacks_are_named(tmp_path: Path) -
         "utils/cython_nms.pyx": "def nms(a): return a\n",
         "utils/built.cpython-313-x86_64-linux-gnu.so": "",
         "utils/protos/box.proto": "",
-    }.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+    }
+    write_files(tmp_path, files)
     found = diagnosis.diagnose([tmp_path / "main.py"], NEWEST)
     lacking = ("cython_nms", "gone", "protos.box_pb2")
     assert found.absent == (".other_nms", *(f"utils.{name}" for name in lacking))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from fork_server import ForkServer
-from launching import launch_fork
+from launching import output_of
 
 from hookbridge.old_programs.rewriting.file_rewrites import FileRewrite, rewrite_files
 from hookbridge.old_programs.scanning.diagnosis import diagnose
@@ -34,12 +34,10 @@ def test_callbacks_get_the_data_of_the_validation(
     tmp_path: Path, launcher: ForkServer
 ) -> None:
     """Keras 2.2.4 prints these lines."""
-    (tmp_path / "old.py").write_text(VALIDATED)
-    done = launch_fork(launcher, "old.py", cwd=tmp_path)
-    assert done.stdout.splitlines() == [
+    assert output_of(launcher, tmp_path, VALIDATED).splitlines() == [
         "[(8, 3), (8, 1), (8,)] 8",
         "[(2, 3), (2, 1), (2,)] 6",
-    ], done.stderr
+    ]
     (found,) = [f for f in scan([tmp_path]).findings if f.code == "OLD_CALLBACK"]
     assert (found.line, found.name) == (8, "self.validation_data")
     (rewritten,) = rewrite_files([tmp_path / "old.py"])
@@ -73,18 +71,16 @@ model.fit(x, [y, y], callbacks=[Mine()], verbose=0)
 def test_callbacks_get_the_params_of_tensorflow_2_1(
     tmp_path: Path, launcher: ForkServer
 ) -> None:
-    (tmp_path / "old.py").write_text(OF_2_1)
-    done = launch_fork(launcher, "old.py", cwd=tmp_path)
     validated = ["loss", "accuracy", "val_loss", "val_accuracy"]
     several = ["loss", "a_loss", "b_loss", "a_mae", "b_mae"]
-    assert done.stdout.splitlines() == [
+    assert output_of(launcher, tmp_path, OF_2_1).splitlines() == [
         f"{validated} 8",
         "True 32",
         f"{validated} 6",
         "True 2",
         f"{several} 8",
         "True 32",
-    ], done.stderr
+    ]
     found = [f for f in scan([tmp_path]).findings if f.code == "OLD_CALLBACK"]
     assert [(f.line, f.name) for f in found] == [
         (7, 'self.params["metrics"]'),

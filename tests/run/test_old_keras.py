@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from fork_server import ForkServer
-from launching import IS_215, ROOT, launch_fork
+from launching import IS_215, ROOT, output_of
 
 from hookbridge.old_programs.rewriting.file_rewrites import FileRewrite, rewrite_files
 from hookbridge.old_programs.scanning.diagnosis import diagnose
@@ -78,10 +78,8 @@ def asked(
         lines.append(f"from {module} import {name} as one")
         lines.append(f"ask({full!r}, one, {place!r}, {RECORD[module][name]})")
     lines.append("print(json.dumps(found))\n")
-    (folder / "old.py").write_text("\n".join(lines))
-    done = launch_fork(launcher, "old.py", cwd=folder)
-    assert done.returncode == 0, done.stderr[-2000:]
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    output = output_of(launcher, folder, "\n".join(lines))
+    found: dict[str, Any] = json.loads(output.splitlines()[-1])
     return found
 
 
@@ -106,7 +104,7 @@ def test_an_optimizer_of_the_programs_own_trains(
     tmp_path: Path, launcher: ForkServer
 ) -> None:
     """Its base class is the one with `get_updates`, which `tf.keras` never had."""
-    (tmp_path / "main.py").write_text(
+    program = (
         "import keras, keras.backend as K\nimport numpy as np\n"
         "from keras.optimizers import Optimizer\n"
         "class Halved(Optimizer):\n"
@@ -124,9 +122,8 @@ def test_an_optimizer_of_the_programs_own_trains(
         "model.fit(np.ones([1, 1]), np.zeros([1, 1]), nb_epoch=1, verbose=0)\n"
         "print([w.tolist() for w in model.get_weights()])\n"
     )
-    done = launch_fork(launcher, "main.py", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (0, "[[[0.5]], [-0.5]]\n"), done.stderr
-    found = diagnose([tmp_path / "main.py"], NEWEST).report.findings
+    assert output_of(launcher, tmp_path, program) == "[[[0.5]], [-0.5]]\n"
+    found = diagnose([tmp_path / "old.py"], NEWEST).report.findings
     (optimizer,) = [finding for finding in found if finding.name == old_keras.OPTIMIZER]
     assert optimizer.code == "KERAS_BY_RUN"
 
@@ -168,10 +165,7 @@ def test_a_program_runs_and_is_rewritten(
 ) -> None:
     """It prints what it did on Keras 2.2.4 or 2.3.1."""
     program, _, printed = programs()[name].partition("---\n")
-    (tmp_path / "old.py").write_text(program)
-    done = launch_fork(launcher, "old.py", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout == printed
+    assert output_of(launcher, tmp_path, program) == printed
     target = "2.15" if IS_215 else NEWEST
     assert not diagnose([tmp_path / "old.py"], target).left
     (one,) = rewrite_files([tmp_path / "old.py"], target=target)
@@ -235,9 +229,8 @@ print(issubclass(K.layers.Dense, tf.keras.layers.Layer))
 @pytest.mark.both_tensorflows
 def test_tf_keras_has_a_version(tmp_path: Path, launcher: ForkServer) -> None:
     """That of Keras 2 has none, of itself."""
-    (tmp_path / "old.py").write_text(VERSIONED)
-    done = launch_fork(launcher, "old.py", cwd=tmp_path)
-    assert done.stdout.split() == ["2.2.4-tf"] * 3 + ["True"], done.stderr
+    output = output_of(launcher, tmp_path, VERSIONED)
+    assert output.split() == ["2.2.4-tf"] * 3 + ["True"]
     assert not diagnose([tmp_path / "old.py"], NEWEST).left
     (done_file,) = rewrite_files([tmp_path / "old.py"])
     assert isinstance(done_file, FileRewrite) and not done_file.result.todos
@@ -298,9 +291,8 @@ def test_threads_share_the_session_of_keras_as_a_package(
 ) -> None:
     """Under `run`, and rewritten."""
     keras, is_set = case
-    (tmp_path / "old.py").write_text(THREADS.format(keras=keras, is_set=is_set))
-    done = launch_fork(launcher, "old.py", cwd=tmp_path)
-    assert done.stdout.splitlines() == OF_THREADS[case], done.stderr
+    program = THREADS.format(keras=keras, is_set=is_set)
+    assert output_of(launcher, tmp_path, program).splitlines() == OF_THREADS[case]
     found = [f for f in scan([tmp_path]).findings if f.code == "KERAS_SESSION"]
     assert bool(found) is (keras == "keras")
     assert not diagnose([tmp_path / "old.py"], NEWEST).left

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from fork_server import ForkServer
-from launching import ROOT, launch_fork
+from launching import ROOT, output_of
 
 from hookbridge.old_programs import rewrite
 
@@ -38,13 +38,11 @@ def test_a_queue_reader_for_missing_gpus_is_on_the_cpu(
 ) -> None:
     """Under `run`, and rewritten."""
     (tmp_path / "lines.txt").write_text("a\nb\nc\n")
-    program = tmp_path / "reads.py"
-    program.write_text(READS)
     expected = "[[b'a', b'b'], [b'a', b'b'], [b'c'], [b'c']]\n"
-    done = launch_fork(launcher, str(program), cwd=tmp_path)
-    assert done.stdout == expected, done.stderr
+    assert output_of(launcher, tmp_path, READS) == expected
     rewritten = rewrite(READS)
     assert "hb.legacy.TextLineReader()" in rewritten.source and not rewritten.todos
+    program = tmp_path / "new.py"
     program.write_text(rewritten.source)
     done = fork_server.run(str(program), folder=tmp_path, PYTHONPATH=str(ROOT))
     assert done.stdout == expected, done.stderr

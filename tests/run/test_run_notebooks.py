@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from fork_server import ForkServer
 from launching import launch_fork
+from written_files import write_files
 
 from hookbridge import errors
 from hookbridge.cli import main
@@ -89,9 +90,11 @@ def test_cells_run_in_order_and_the_one_that_fails_is_named(
     tmp_path: Path, launcher: ForkServer
 ) -> None:
     folder = tmp_path / "book"
-    folder.mkdir()
-    (folder / "part.py").write_text("import tensorflow as tf\nW = tf.get_variable\n")
-    (folder / "more.py").write_text("import tensorflow as tf\nnames = tf.Session\n")
+    files = {
+        "part.py": "import tensorflow as tf\nW = tf.get_variable\n",
+        "more.py": "import tensorflow as tf\nnames = tf.Session\n",
+    }
+    write_files(folder, files)
     write(
         folder / "a.ipynb",
         "!pip install tensorflow==1.15\n%tensorflow_version 1.x\n" + IMPORT,

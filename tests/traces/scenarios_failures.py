@@ -196,20 +196,15 @@ def recover_in_step_fn(t: Trace) -> None:
 @scenario
 def recover_coord_thread_aborted(t: Trace) -> None:
     """`should_stop` sees an AbortedError that the coordinator was told of."""
-    op = t.train_graph().train_op
-    a = t.recorder("A")
 
-    def body(monitored: Any, turn: int) -> Any:
-        result = monitored.run(op)
-        if turn == 2:
-            try:
-                raise aborted()
-            except tf.errors.AbortedError:
-                a.coord.request_stop(sys.exc_info())
-            t.note("COORD_ABORTED")
-        return result
+    def abort(hook: Any) -> None:
+        try:
+            raise aborted()
+        except tf.errors.AbortedError:
+            hook.coord.request_stop(sys.exc_info())
+        t.note("COORD_ABORTED")
 
-    t.drive(t.session([a]), op, runs=3, body=body)
+    t.drive_and_act(abort, runs=3)
 
 
 @scenario

@@ -128,25 +128,19 @@ def _end_of_queue() -> Exception:
 @scenario
 def coord_thread_raises(t: Trace) -> None:
     """A thread registered with the coordinator fails between two runs."""
-    op = t.train_graph().train_op
-    a = t.recorder("A")
 
-    def body(monitored: Any, turn: int) -> Any:
-        result = monitored.run(op)
-        if turn == 2:
+    def fail(hook: Any) -> None:
+        with hook.coord.stop_on_exception():
+            raise ValueError("thread")
 
-            def fail() -> None:
-                with a.coord.stop_on_exception():
-                    raise ValueError("thread")
+    def fail_in_thread(hook: Any) -> None:
+        thread = threading.Thread(target=fail, args=[hook])
+        hook.coord.register_thread(thread)
+        thread.start()
+        thread.join()
+        t.note("THREAD_RAISED")
 
-            thread = threading.Thread(target=fail)
-            a.coord.register_thread(thread)
-            thread.start()
-            thread.join()
-            t.note("THREAD_RAISED")
-        return result
-
-    t.drive(t.session([a]), op, body=body)
+    t.drive_and_act(fail_in_thread)
 
 
 @scenario

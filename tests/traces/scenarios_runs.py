@@ -45,16 +45,21 @@ def run_step_fn(t: Trace) -> None:
     _step_fns(t, step_fn, op, runs=2, log_result=True)
 
 
-@scenario
-def run_step_fn_twice_with_hooks(t: Trace) -> None:
+def _twice(t: Trace, note: str, **options: Any) -> None:
+    """A step function that runs the training twice, with a note between."""
     op = t.train_graph().train_op
 
     def step_fn(step_context: Any, turn: int) -> Any:
         step_context.run_with_hooks(op)
-        t.note("BETWEEN")
+        t.note(note)
         return step_context.run_with_hooks(op)
 
-    _step_fns(t, step_fn, op, runs=1, log_result=True)
+    _step_fns(t, step_fn, op, **options)
+
+
+@scenario
+def run_step_fn_twice_with_hooks(t: Trace) -> None:
+    _twice(t, "BETWEEN", runs=1, log_result=True)
 
 
 @scenario
@@ -71,14 +76,7 @@ def run_step_fn_request_stop(t: Trace) -> None:
 
 @scenario
 def run_step_fn_hook_stops_inside(t: Trace) -> None:
-    op = t.train_graph().train_op
-
-    def step_fn(step_context: Any, turn: int) -> Any:
-        step_context.run_with_hooks(op)
-        t.note("AGAIN")
-        return step_context.run_with_hooks(op)
-
-    _step_fns(t, step_fn, op, stops=[("after_run", 1)])
+    _twice(t, "AGAIN", stops=[("after_run", 1)])
 
 
 def _bad_step_fn(t: Trace, step_fn: Any) -> None:

@@ -131,6 +131,19 @@ class Trace:
                     monitored.run(op)
         return directory
 
+    def drive_and_act(self, act: Callable[[Any], None], **options: Any) -> None:
+        """Drives a training with one hook, which `act` gets after the second run."""
+        op = self.train_graph().train_op
+        hook = self.recorder("A")
+
+        def body(monitored: Any, turn: int) -> Any:
+            result = monitored.run(op)
+            if turn == 2:
+                act(hook)
+            return result
+
+        self.drive(self.session([hook]), op, body=body, **options)
+
     def drive(
         self,
         make: Callable[[], Any],

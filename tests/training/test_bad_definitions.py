@@ -131,11 +131,8 @@ USAGE = [
 ]
 
 
-def test_usage(
-    subtests: pytest.Subtests,
-    working_folder: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+@pytest.mark.usefixtures("working_folder")
+def test_usage(subtests: pytest.Subtests, capsys: pytest.CaptureFixture[str]) -> None:
     Path("rows.csv").write_text(ROWS)
     Path("empty.csv").touch()
     job = ["--model_def=job.py", "--loop=fit", "--model_dir=m"]
@@ -182,10 +179,9 @@ def test_towers_of_fit_in_a_cluster(
     assert "--num_towers=2 with --loop=fit in a cluster" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("working_folder")
 def test_predictions_of_any_structure_are_counted(
-    subtests: pytest.Subtests,
-    working_folder: Path,
-    capsys: pytest.CaptureFixture[str],
+    subtests: pytest.Subtests, capsys: pytest.CaptureFixture[str]
 ) -> None:
     job = ["--model_def=job.py", "--model_dir=m"]
     Path("job.py").write_text(PREDICTIONS)

@@ -9,6 +9,8 @@ import tensorflow as tf
 
 from hookbridge.ground.protocols import Graph, Session
 
+v1: Any = tf.compat.v1
+
 
 class Predictor:
     """Calls the tensors of a graph by the names of a signature."""
@@ -40,8 +42,7 @@ def from_saved_model(
     config: object = None,
 ) -> Predictor:
     """`tf.contrib.predictor.from_saved_model`."""
-    v1, graph = tf.compat.v1, graph or tf.Graph()
-    with graph.as_default():
+    with (graph or tf.Graph()).as_default() as own_graph:
         session = v1.Session(config=config)
         wanted = [tag.strip() for tag in (tags or "serve").split(",")]
         model = v1.saved_model.load(session, wanted, export_dir)
@@ -51,7 +52,7 @@ def from_saved_model(
             f'Got signature_def_key "{key}". Available signatures are '
             f"{list(model.signature_def)}."
         )
-    return Predictor(graph, session, model.signature_def[key])
+    return Predictor(own_graph, session, model.signature_def[key])
 
 
 def from_estimator(
@@ -62,8 +63,7 @@ def from_estimator(
     config: Any = None,
 ) -> Predictor:
     """`tf.contrib.predictor.from_estimator`, with the newest checkpoint."""
-    v1, graph = tf.compat.v1, graph or tf.Graph()
-    with graph.as_default():
+    with (graph or tf.Graph()).as_default() as own_graph:
         receiver = serving_input_receiver_fn()
         spec = estimator.model_fn(receiver.features, None, "infer", estimator.config)
         key = output_key or "serving_default"
@@ -75,4 +75,4 @@ def from_estimator(
                 config=config, checkpoint_dir=estimator.model_dir
             )
         )
-    return Predictor(graph, session, signature)
+    return Predictor(own_graph, session, signature)

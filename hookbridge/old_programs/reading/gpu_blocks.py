@@ -43,28 +43,35 @@ def called_on_gpu(imports: _Imports) -> dict[Module, frozenset[str]]:
     Args:
       imports: the modules of some programs, and what each of them imports.
     """
-    everywhere = {name: m for own in imports.values() for name, m in own.items()}
     names: dict[Module, set[str]] = {}
     waiting: list[tuple[Module, ast.AST]] = [(m, b) for m in imports for b in blocks(m)]
     while waiting:
-        module, node = waiting.pop()
-        known = {**everywhere, **imports[module]}
-        used = [_owner(dotted, known) for dotted in module.names.bound.values()]
-        others = dict.fromkeys([*imports[module].values(), *filter(None, used)])
-        for call in calls_in(node, module):
-            dotted = module.names.by_imports(call.func) or ""
-            name = dotted.rpartition(".")[2] or last_name(call.func)
-            if dotted:
-                owner = _owner(dotted, known)
-                candidates = [] if owner is None else [owner]
-            else:  # of a method nobody knows whose it is
-                has_own = any(functions(module, name))
-                candidates = [module] if has_own else list(others)
-            for owner in candidates:
-                if name not in names.setdefault(owner, set()):
-                    names[owner].add(name)
-                    waiting += [(owner, f) for f in functions(owner, name)]
+        for owner, name in _called(*waiting.pop(), imports):
+            if name not in names.setdefault(owner, set()):
+                names[owner].add(name)
+                waiting += [(owner, f) for f in functions(owner, name)]
     return {module: frozenset(called) for module, called in names.items()}
+
+
+def _called(
+    module: Module, node: ast.AST, imports: _Imports
+) -> Iterator[tuple[Module, str]]:
+    """Yield the modules that may have what a node of a module calls, and its name."""
+    everywhere = {
+        name: m for imported in imports.values() for name, m in imported.items()
+    }
+    known = {**everywhere, **imports[module]}
+    handed_on = [_owner(dotted, known) for dotted in module.names.bound.values()]
+    candidates = dict.fromkeys([*imports[module].values(), *filter(None, handed_on)])
+    for call in calls_in(node, module):
+        dotted = module.names.by_imports(call.func) or ""
+        name = dotted.rpartition(".")[2] or last_name(call.func)
+        if owner := _owner(dotted, known):
+            yield owner, name
+        elif any(functions(module, name)) and not dotted:
+            yield module, name
+        elif not dotted:  # of a method nobody knows whose it is
+            yield from ((candidate, name) for candidate in candidates)
 
 
 def _owner(dotted: str, known: Mapping[str, Module]) -> Module | None:

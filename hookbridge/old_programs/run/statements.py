@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import itertools
 from collections.abc import Collection
 from typing import Any
 
@@ -26,9 +25,9 @@ from hookbridge.old_programs.run.given_back.asking import (
     answered,
     asked,
     bind,
-    comes_first,
     is_asked,
     may_ask,
+    put_first,
 )
 from hookbridge.tf1_names import keras_arguments
 from hookbridge.tf1_names.old_values import mode_of_today, old_mode
@@ -63,9 +62,7 @@ def as_run(
         if rewriting.has_calls:
             helpers += [ast.ImportFrom(_ANSWERS, [ast.alias(answers, HELPER)], 0)]
     tree = _WithoutOldModes().visit(tree)
-    index = sum(1 for _ in itertools.takewhile(comes_first, tree.body))
-    start = ast.Pass(lineno=1, col_offset=0)
-    tree.body[index:index] = [ast.copy_location(helper, start) for helper in helpers]
+    put_first(tree, helpers)
     return ast.fix_missing_locations(tree)
 
 

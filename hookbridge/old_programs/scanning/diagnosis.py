@@ -17,7 +17,7 @@ from hookbridge.old_programs.reading import packages, started
 from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.reading.libraries import old_libraries
 from hookbridge.old_programs.reading.library_losses import library_losses
-from hookbridge.old_programs.reading.modules import Unread
+from hookbridge.old_programs.reading.modules import Module, Unread
 from hookbridge.old_programs.reading.programs import Programs, read_programs
 from hookbridge.old_programs.reading.removed_imports import (
     is_absent,
@@ -79,9 +79,8 @@ def diagnose(
         for module in programs.modules
         for finding in findings_of(module, programs.in_program(module), names)
     ]
-    findings += _old_libraries(programs)
+    findings += _of_libraries(programs)
     findings += _not_in_libraries(programs)
-    findings += _library_losses(programs)
     for program_module in programs.modules:
         findings += child_programs(program_module, programs)
     findings = list(by_removed_module(findings, names))
@@ -140,26 +139,30 @@ def _absent(programs: Programs) -> Iterator[str]:
                     yield name.partition(".")[0]
 
 
-def _old_libraries(programs: Programs) -> Iterator[Finding]:
-    """Yield a finding at the import of each package that means TensorFlow 1."""
-    way = "a package for TensorFlow 2, or its code in the program"
+def _of_libraries(programs: Programs) -> Iterator[Finding]:
+    """Yield a finding at the import of each package that needs `hookbridge run`.
+
+    It means TensorFlow 1, or uses names that NumPy removed.
+    """
     for module in programs.modules:
+        way = "a package for TensorFlow 2, or its code in the program"
         for name, use in old_libraries(module):
-            nodes = (n for n in module.nodes if name in _packages(n))
-            for node in itertools.islice(nodes, 1):
-                yield finding_at(module, node, "OLD_LIBRARY", f"{name} ({use})", way)
-
-
-def _library_losses(programs: Programs) -> Iterator[Finding]:
-    """Yield a finding at the import of each package that uses removed names."""
-    for module in programs.modules:
+            yield from _at_import(module, name, "OLD_LIBRARY", f"{name} ({use})", way)
         for name, use, number in library_losses(module):
             more = f", and {number - 1} more" if number > 1 else ""
             way = f"a newer release of {name}, or `hookbridge run`"
-            nodes = (n for n in module.nodes if name in _packages(n))
-            for node in itertools.islice(nodes, 1):
-                title = f"{name} ({use}{more})"
-                yield finding_at(module, node, "LIBRARY_LOSS", title, way)
+            yield from _at_import(
+                module, name, "LIBRARY_LOSS", f"{name} ({use}{more})", way
+            )
+
+
+def _at_import(
+    module: Module, package: str, code: str, name: str, way: str
+) -> Iterator[Finding]:
+    """Yield a finding at the first import of a package; other files may import it."""
+    nodes = (node for node in module.nodes if package in _packages(node))
+    for node in itertools.islice(nodes, 1):
+        yield finding_at(module, node, code, name, way)
 
 
 def _not_in_libraries(programs: Programs) -> Iterator[Finding]:

@@ -16,13 +16,20 @@ from hookbridge.insight.report.page import page, table
 from hookbridge.old_programs.scanning.findings import CODES, Report
 from hookbridge.tf1_names.target import said
 
-# Verdict -> what it means, and its level in SARIF 2.1.0, which has four.
-_VERDICTS = {
-    "manual": ("a person has to do it", "error"),
-    "assisted": ("the replacement is known; a person checks the result", "warning"),
-    "bridge": ("hookbridge supports it at run time", "note"),
-    "auto": ("`migrate rewrite` changes it", "warning"),
-    "fine": ("it runs as it is", "none"),
+_MEANINGS = {
+    "manual": "a person has to do it",
+    "assisted": "the replacement is known; a person checks the result",
+    "bridge": "hookbridge supports it at run time",
+    "auto": "`migrate rewrite` changes it",
+    "fine": "it runs as it is",
+}
+# Verdict -> its level in SARIF 2.1.0, which has four.
+_LEVELS = {
+    "manual": "error",
+    "assisted": "warning",
+    "bridge": "note",
+    "auto": "warning",
+    "fine": "none",
 }
 
 
@@ -31,11 +38,11 @@ def as_text(report: Report) -> str:
     lines = [f"{counted(report.files, 'file')} read; {said(report.target)}."]
     counts = {verdict: count for verdict, count in report.verdicts.items() if count}
     for verdict, count in counts.items():
-        lines.append(f"{count:6} {verdict:<9} {_VERDICTS[verdict][0]}")
+        lines.append(f"{count:6} {verdict:<9} {_MEANINGS[verdict]}")
     for verdict in counts:
         findings = [f for f in report.findings if f.verdict == verdict]
         codes = Counter(f.code for f in findings)
-        lines += ["", f"{verdict}: {_VERDICTS[verdict][0]}"]
+        lines += ["", f"{verdict}: {_MEANINGS[verdict]}"]
         lines.append("  " + ", ".join(f"{c} {n}" for c, n in codes.most_common()))
         for f in findings:
             lines.append(f"  {f.place}  {f.code}  {f.name}")
@@ -58,7 +65,7 @@ def as_json(report: Report) -> str:
 
 def as_html(report: Report) -> str:
     """Return the report as a page by itself: counts, then the findings."""
-    counts = [(str(n), v, _VERDICTS[v][0]) for v, n in report.verdicts.items() if n]
+    counts = [(str(n), v, _MEANINGS[v]) for v, n in report.verdicts.items() if n]
     rows = [
         (f.place, f.verdict, f.code, f"{f.name}: {f.message}", f.way_out)
         for f in report.findings
@@ -82,7 +89,7 @@ def as_sarif(report: Report) -> str:
         if f.cell:
             # The lines of a cell are not those of the file.
             text, region = f"cell {f.cell}, line {f.line}: {text}", {"startLine": 1}
-        results.append(_result(f.code, _VERDICTS[f.verdict][1], text, f.file, region))
+        results.append(_result(f.code, _LEVELS[f.verdict], text, f.file, region))
     # A file that could not be read is an error in its first line.
     rules = {name: code.message for name, code in CODES.items()}
     rules["UNREAD"] = "The file could not be read."

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from callback_recorder import callback_of
+from eager_steps import descended
 from estimator_models import estimators
 from hook_fetching import hook_of
 
@@ -303,11 +304,7 @@ def own_loop(keras: Any, kind: str, callback: Any, folder: str, ending: Ending) 
 
     @tf.function  # type: ignore[untyped-decorator]
     def step() -> Any:
-        with tf.GradientTape() as tape:
-            loss = tf.reduce_mean(model(next(data)) ** 2)
-        own = model.trainable_variables
-        model.optimizer.apply_gradients(zip(tape.gradient(loss, own), own, strict=True))
-        return loss
+        return descended(model, lambda: tf.reduce_mean(model(next(data)) ** 2))
 
     with hb.loops.OwnLoop(
         guests,

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from callback_recorder import callback_of, counting
+from eager_steps import descended
 
 import hookbridge as hb
 
@@ -127,11 +128,7 @@ def counting_model(keras: Any) -> Any:
 def own_loop(keras: Any, model: Any, guests: list[Any], epoch: int) -> None:
     @tf.function  # type: ignore[untyped-decorator]
     def step(x: Any) -> Any:
-        with tf.GradientTape() as tape:
-            loss = -tf.reduce_mean(model(x))
-        own = model.trainable_variables
-        model.optimizer.apply_gradients(zip(tape.gradient(loss, own), own, strict=True))
-        return loss
+        return descended(model, lambda: -tf.reduce_mean(model(x)))
 
     with hb.loops.OwnLoop(
         guests,

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from callback_recorder import callback_of
+from session_trainings import train_until_stop
 
 import hookbridge as hb
 
@@ -125,17 +126,10 @@ def in_session(
         unused = 0.0 * tf.cast(batches.get_next(), tf.float32)
         loss = tf.reduce_sum(weight) * (tf.cast(step, tf.float32) + unused)
         train_op = v1.train.GradientDescentOptimizer(0.0).minimize(loss, step)
-        with v1.train.MonitoredTrainingSession(
-            checkpoint_dir=str(folder),
-            hooks=hb.as_hooks(
-                guests, steps_per_epoch=length, epochs=epochs, logs={"loss": loss}
-            ),
-            save_checkpoint_steps=None,
-            save_checkpoint_secs=None,
-            log_step_count_steps=None,
-        ) as session:
-            while not session.should_stop():
-                session.run(train_op)
+        hooks = hb.as_hooks(
+            guests, steps_per_epoch=length, epochs=epochs, logs={"loss": loss}
+        )
+        train_until_stop(v1.train.MonitoredTrainingSession, train_op, hooks, folder)
 
 
 LOOPS: Any = (in_session, in_fit, in_own_loop)

@@ -43,29 +43,25 @@ SAMPLE = (
     Case(SERVERS, "ps 0", "TERM", PREEMPTED, PREEMPTED, "end"),
     Case(SEVERAL, "worker 1", "TERM", PREEMPTED, PREEMPTED, "end"),
 )
-CASES = (
-    Case(SESSION, "chief 0", "TERM", PREEMPTED, PREEMPTED, "end"),
-    Case(SESSION, "ps 0", "TERM", PREEMPTED, PREEMPTED, "end"),
-    Case(SESSION, "worker 0", "TERM", PREEMPTED, DONE, "all"),
-    Case(SESSION, "chief 0", "KILL", -9, LOST, "before"),
-    Case(SESSION, "ps 0", "KILL", -9, LOST, "before"),
-    Case(SESSION, "worker 0", "KILL", -9, DONE, "all"),
-    Case(SESSION, "chief 0", "STOP", DONE, DONE, "all"),
-    Case(SESSION, "ps 0", "STOP", DONE, DONE, "all"),
-    Case(SESSION, "worker 0", "STOP", DONE, DONE, "all"),
-    Case(SERVERS, "chief 0", "TERM", PREEMPTED, PREEMPTED, "end"),
-    Case(SERVERS, "worker 0", "TERM", -15, DONE, "all"),
-    Case(SERVERS, "chief 0", "KILL", -9, LOST, "before"),
-    Case(SERVERS, "ps 0", "KILL", -9, LOST, "before"),
-    Case(SERVERS, "worker 0", "KILL", -9, DONE, "all"),
-    Case(SERVERS, "chief 0", "STOP", DONE, DONE, "all"),
-    Case(SERVERS, "ps 0", "STOP", DONE, DONE, "all"),
-    Case(SERVERS, "worker 0", "STOP", DONE, DONE, "all"),
-    Case(SEVERAL, "worker 0", "TERM", PREEMPTED, PREEMPTED, "end"),
-    Case(SEVERAL, "worker 0", "KILL", -9, LOST, "before"),
-    Case(SEVERAL, "worker 1", "KILL", -9, LOST, "before"),
-    Case(SEVERAL, "worker 0", "STOP", LOST, LOST, "before"),
-    Case(SEVERAL, "worker 1", "STOP", LOST, LOST, "before"),
+# Tasks of one loop that fare alike share a row.
+CASES = tuple(
+    Case(loop, task, signal, code, code_of_job, saved)
+    for loop, tasks, signal, code, code_of_job, saved in (
+        (SESSION, ("chief 0", "ps 0"), "TERM", PREEMPTED, PREEMPTED, "end"),
+        (SESSION, ("worker 0",), "TERM", PREEMPTED, DONE, "all"),
+        (SESSION, ("chief 0", "ps 0"), "KILL", -9, LOST, "before"),
+        (SESSION, ("worker 0",), "KILL", -9, DONE, "all"),
+        (SESSION, ("chief 0", "ps 0", "worker 0"), "STOP", DONE, DONE, "all"),
+        (SERVERS, ("chief 0",), "TERM", PREEMPTED, PREEMPTED, "end"),
+        (SERVERS, ("worker 0",), "TERM", -15, DONE, "all"),
+        (SERVERS, ("chief 0", "ps 0"), "KILL", -9, LOST, "before"),
+        (SERVERS, ("worker 0",), "KILL", -9, DONE, "all"),
+        (SERVERS, ("chief 0", "ps 0", "worker 0"), "STOP", DONE, DONE, "all"),
+        (SEVERAL, ("worker 0",), "TERM", PREEMPTED, PREEMPTED, "end"),
+        (SEVERAL, ("worker 0", "worker 1"), "KILL", -9, LOST, "before"),
+        (SEVERAL, ("worker 0", "worker 1"), "STOP", LOST, LOST, "before"),
+    )
+    for task in tasks
 )
 
 

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hookbridge.old_programs.reading.comments import has_mark
 from hookbridge.old_programs.reading.import_statements import (
     STATEMENTS,
     Import,
@@ -117,10 +116,6 @@ class Context:
         have the name from this one.
         """
         return private_keras.may_go(one, self.module, self.in_program)
-
-    def has_mark(self, node: ast.stmt) -> bool:
-        """Return whether a comment tells a linter to accept a statement."""
-        return has_mark(node, self.module.comments)
 
     def is_part(self, node: ast.AST) -> bool:
         """Return whether a node is a part of a longer name."""

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from hookbridge.old_programs.reading.comments import has_mark
 from hookbridge.old_programs.reading.import_statements import (
     Import,
     all_imports,
@@ -128,8 +129,8 @@ def _plain_tensorflow(
     is_written = become.is_removed or become.replacement
     if not (is_written or private_keras.goes(imported, *known)):
         return None  # the module is there, or a person has to look
-    has_mark = context.has_mark(imported.node)
-    if _is_bound_above(imported, context) and not has_mark:
+    is_marked = has_mark(imported.node, context.module.comments)
+    if _is_bound_above(imported, context) and not is_marked:
         return _NOTHING
     return NewImport("import tensorflow")
 

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from hookbridge.old_programs.reading import starred
+from hookbridge.old_programs.reading.comments import has_mark
 from hookbridge.old_programs.reading.import_statements import canonical
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
@@ -34,7 +35,9 @@ def apply(node: ast.ImportFrom, context: Context) -> None:
         return
     if names:
         context.replace_import(NAME, node, {0: _line(module, names)})
-    elif not (_may_be_for_others(module, context) or context.has_mark(node)):
+    elif not (
+        _may_be_for_others(module, context) or has_mark(node, context.module.comments)
+    ):
         context.replace_import(NAME, node, {0: ""})
 
 

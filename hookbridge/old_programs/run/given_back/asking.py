@@ -11,10 +11,10 @@ import ast
 import functools
 import itertools
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, TypeGuard
 
-from hookbridge.legacy import attributes
+from hookbridge.legacy import removed_attributes
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.run.given_back import (
@@ -38,7 +38,7 @@ def _of_modules() -> frozenset[str]:
 @functools.cache
 def _of_objects() -> frozenset[str]:
     """Return the names of methods that classes no longer have, or that take more."""
-    return attributes.names() | removed_randomness.MAKERS.keys()
+    return removed_attributes.names() | removed_randomness.MAKERS.keys()
 
 
 @functools.cache
@@ -78,11 +78,21 @@ def asked_by_name(
     asking = _AskingByName(names, guarded)
     asking.visit(tree)
     if asking.has_asked:
-        start = sum(1 for _ in itertools.takewhile(comes_first, tree.body))
         helper = ast.ImportFrom(_READING, [ast.alias("for_library", HELPER)], 0)
-        first = ast.Pass(lineno=1, col_offset=0)
-        tree.body.insert(start, ast.copy_location(helper, first))
+        put_first(tree, [helper])
     return ast.fix_missing_locations(tree)
+
+
+def put_first(tree: ast.Module, helpers: Iterable[ast.stmt]) -> None:
+    """Put statements at the top of a module, behind what must stay there.
+
+    Args:
+      tree: the module; it is changed.
+      helpers: the statements; they have the place of its first line.
+    """
+    index = sum(1 for _ in itertools.takewhile(_comes_first, tree.body))
+    start = ast.Pass(lineno=1, col_offset=0)
+    tree.body[index:index] = [ast.copy_location(helper, start) for helper in helpers]
 
 
 def is_asked(node: ast.AST) -> TypeGuard[ast.Call]:
@@ -96,7 +106,7 @@ def is_asked(node: ast.AST) -> TypeGuard[ast.Call]:
     )
 
 
-def comes_first(statement: ast.stmt) -> bool:
+def _comes_first(statement: ast.stmt) -> bool:
     """Return whether it must stay at the top: a docstring, or `__future__`."""
     if isinstance(statement, ast.ImportFrom):
         return statement.module == "__future__"

@@ -18,8 +18,7 @@ from hookbridge.ground.protocols import Coordinator, Graph, Session
 from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.hook import GroupStopHook
 from hookbridge.jobs.loops.tasks.task_checks import trainers
-from hookbridge.old_programs.run.joining import servers
-from hookbridge.old_programs.run.joining.sessions import kind_of_sessions, trains
+from hookbridge.old_programs.run.joining.sessions import change_hooks, trains
 
 TOKEN_SECS = 0.5
 
@@ -29,17 +28,7 @@ def join() -> None:
 
     Call it before guests from outside join: the hook has to be the last of all.
     """
-    servers.follow()
-    kind = kind_of_sessions()
-    init = kind.__init__
-
-    def joined(
-        self: Any, session_creator: Any, hooks: Any, *args: Any, **kw: Any
-    ) -> None:
-        hooks = list(hooks or ())
-        init(self, session_creator, hooks + _group_stop_hooks(hooks), *args, **kw)
-
-    InstanceMethods(kind, {"__init__": joined}).install()
+    change_hooks(lambda hooks: hooks + _group_stop_hooks(hooks))
     _join_supervisors()
 
 

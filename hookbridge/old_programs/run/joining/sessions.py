@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -9,31 +10,51 @@ import tensorflow as tf
 
 from hookbridge.adapters.session_graph.steps import StepFinder
 from hookbridge.ground import collected, patching
-from hookbridge.ground.protocols import Graph
+from hookbridge.ground.protocols import Context, Graph
 from hookbridge.old_programs.run.joining import plain_steps, servers
 from hookbridge.old_programs.run.joining.joiner import Joiner
 
 
 def join(joiner: Joiner) -> None:
     """Guests join every monitored session whose graph can train."""
+
+    def with_guests(hooks: list[Any]) -> list[Any]:
+        if joiner.is_inside or not trains(tf.compat.v1.get_default_graph()):
+            return hooks
+        return [*hooks, *joiner.hooks()]
+
+    change_hooks(with_guests, joiner.inside)
+    kind = kind_of_sessions()
+    methods = {
+        name: _inside(joiner, getattr(kind, name))
+        for name in ("run", "run_step_fn", "close", "__exit__")
+    }
+    patching.InstanceMethods(kind, methods).install()
+    plain_steps.join(joiner)
+
+
+def change_hooks(
+    hooks_of: Callable[[list[Any]], list[Any]],
+    making: Callable[[], Context] = contextlib.nullcontext,
+) -> None:
+    """Give other hooks to each monitored session that is made from now on.
+
+    Args:
+      hooks_of: returns all hooks of a session, from those that its program gives it.
+      making: returns the context in which the session is made.
+    """
     servers.follow()
     kind = kind_of_sessions()
     init = kind.__init__
 
     def joined(
-        self: Any, session_creator: object, hooks: Any, *args: Any, **kw: Any
+        self: Any, session_creator: object, hooks: Any, *args: Any, **named: Any
     ) -> None:
-        if not joiner.is_inside and trains(tf.compat.v1.get_default_graph()):
-            hooks = [*(hooks or ()), *joiner.hooks()]
-        with joiner.inside():
-            init(self, session_creator, hooks, *args, **kw)
+        all_hooks = hooks_of(list(hooks or ()))
+        with making():
+            init(self, session_creator, all_hooks, *args, **named)
 
-    methods = {
-        name: _inside(joiner, getattr(kind, name))
-        for name in ("run", "run_step_fn", "close", "__exit__")
-    }
-    patching.InstanceMethods(kind, {**methods, "__init__": joined}).install()
-    plain_steps.join(joiner)
+    patching.InstanceMethods(kind, {"__init__": joined}).install()
 
 
 def kind_of_sessions() -> Any:

@@ -12,17 +12,44 @@ UNEQUAL = "inhomogeneous shape"
 
 
 def array(object: Any, *args: Any, **named: Any) -> Any:
-    """`numpy.array`; rows of unequal length become an array of objects."""
+    """`numpy.array`; rows of unequal length become an array of objects.
+
+    Args:
+      object: the rows.
+      *args: further arguments of `numpy.array`.
+      **named: the same, by name; with a `dtype` it is `numpy.array` itself.
+
+    Returns:
+      The array.
+    """
     return of_unequal_rows(np.array, object, *args, **named)
 
 
 def asanyarray(a: Any, *args: Any, **named: Any) -> Any:
-    """`numpy.asanyarray`; rows of unequal length become an array of objects."""
+    """`numpy.asanyarray`, with rows as `array` takes them.
+
+    Args:
+      a: the rows.
+      *args: further arguments of `numpy.asanyarray`.
+      **named: the same, by name.
+
+    Returns:
+      The array.
+    """
     return of_unequal_rows(np.asanyarray, a, *args, **named)
 
 
 def asarray(a: Any, *args: Any, **named: Any) -> Any:
-    """`numpy.asarray`; rows of unequal length become an array of objects."""
+    """`numpy.asarray`, with rows as `array` takes them.
+
+    Args:
+      a: the rows.
+      *args: further arguments of `numpy.asarray`.
+      **named: the same, by name.
+
+    Returns:
+      The array.
+    """
     return of_unequal_rows(np.asarray, a, *args, **named)
 
 
