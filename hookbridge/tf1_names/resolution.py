@@ -119,8 +119,8 @@ def _resolve_removed(name: str, part: str) -> Resolution | None:
         return Resolution("LOST_NAME", row.replacement + name[len(part) :])
     if row.is_given_back and name == part:
         if row.is_method:
-            ours = f'`hb.legacy.attribute(..., "{name.rpartition(".")[2]}")`'
-            return Resolution("LOST_ATTRIBUTE", hint=f"{ours}, or {row.hint}")
+            call = f'`hb.legacy.attribute(..., "{name.rpartition(".")[2]}")`'
+            return Resolution("LOST_ATTRIBUTE", hint=f"{call}, or {row.hint}")
         return Resolution("LOST_FUNCTION", hint=row.hint)
     return Resolution("LIBRARY_NAME", hint=row.hint)
 
@@ -239,6 +239,7 @@ def _resolve_tutorials(name: str, prefix: str, target: Target) -> Resolution | N
 
 
 def _resolve_slim(name: str, prefix: str, target: Target) -> Resolution | None:
+    """Return what is wrong with a name in tf_slim 1.1, if anything is."""
     inside = name.partition(".")[2]
     if inside.removeprefix("layers.") in _SLIM_BROKEN:
         area = "" if inside.startswith("layers.") else "slim"
