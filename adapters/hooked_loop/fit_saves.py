@@ -81,7 +81,6 @@ class FitSaves:
         self._run_number = run_number
         self._folder = folder
         self._graph: GraphPart | None = graph  # None after the end
-        self.guests = guests
         self._backups = backups_of(guests)
         self.keeper = StateKeeper(lambda: (self.step, self.in_step))
         self.part: Part = Part(guests, lambda: loop(self.step))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +35,7 @@ from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.loop_state import Epoch, LoopState, Means, open_epoch
 from hookbridge.adapters.state.moments import Ending
 from hookbridge.adapters.state.save_keepers import Save, SaveKeeper
-from hookbridge.adapters.state.write_order import AtOnce, wait_for_writes
+from hookbridge.adapters.state.write_order import WriteOrder, wait_for_writes
 from hookbridge.ground.memory import Fact
 from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import KerasModel, Logs, Session
@@ -134,8 +135,9 @@ class FitStates(
         self._rescue: Any = weakref.finalize(everyone, self.saves.rescue)
         # A new list: the old one may be the user's, or shared with another hook. A
         # `fit` that has made no step may have left its listener there.
-        others = [x for x in self._hook._listeners if not isinstance(x, FitStates)]
-        assign(self._hook, _listeners=[*others, self])
+        before = self._hook._listeners
+        listeners = [item for item in before if not isinstance(item, FitStates)]
+        assign(self._hook, _listeners=[*listeners, self])
         run.states.append(self)
         run.waited_for.append(self)
 
@@ -180,7 +182,7 @@ class FitStates(
     def _after_train_begin(self, logs: Logs = None) -> None:
         """Those callbacks with a state go on with it."""
         call_before_others(calling_list(), self._calls_before_others)
-        if not self.saves.guests:
+        if not self.saves.part.callbacks:
             return
         of_checkpoint = restored_from(self._model, self._folder)
         prefix = of_checkpoint if self._backup is None else self._backup.prefix
@@ -268,7 +270,7 @@ class FitStates(
         step = int(global_step_value)
         prefix = f"{self._hook._save_path}-{step}"
         wait_for_writes(prefix)
-        self.saves.before_save(prefix, step, AtOnce(prefix))
+        self.saves.before_save(prefix, step, WriteOrder(prefix))
 
     def after_save(self, session: Session, global_step_value: Any) -> None:
         """See `CheckpointSaverListener`."""
@@ -276,12 +278,9 @@ class FitStates(
         path = tf.train.latest_checkpoint(self._hook._checkpoint_dir)
         if path is None:
             return
-
-        def write() -> None:
-            saver = self._hook._get_saver()
-            saver.save(session, self._hook._save_path, global_step=step)
-
-        self._note_written(Save(session, step, path, write, AtOnce(path)))
+        saver, save_path = self._hook._get_saver(), self._hook._save_path
+        write = functools.partial(saver.save, session, save_path, global_step=step)
+        self._note_written(Save(session, step, path, write, WriteOrder(path)))
 
     def save_session(self, save: Save) -> None:
         """See `SaveKeeper`."""

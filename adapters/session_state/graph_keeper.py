@@ -57,10 +57,9 @@ class GraphKeeper(SaveKeeper):
             if checkpoint_dir is not None:
                 self._worker = WorkerCheckpoints(checkpoint_dir)
         self.states: StateKeeper = StateKeeper(self._now, task)
-        self._files = self.states.files
         if not task and checkpoint_dir is not None:
             rewriting.undo(checkpoint_dir)
-            self._files.remove_unfinished(checkpoint_dir)
+            self.states.files.remove_unfinished(checkpoint_dir)
         self._runs: list[KeptRun] = []
         # The session that callbacks know (a recovery makes another one), and what was
         # found beside the checkpoint that it was restored from.
@@ -96,7 +95,7 @@ class GraphKeeper(SaveKeeper):
         if self._worker is not None:
             return step
         checkpoint = self.savers.last_restored.get(session)
-        self._backup, step = newest(checkpoint, step, backups, self._files)
+        self._backup, step = newest(checkpoint, step, backups, self.states.files)
         return step
 
     def restore(self, session: Session, *, went_back: bool) -> Saved | None:
@@ -137,8 +136,8 @@ class GraphKeeper(SaveKeeper):
         if prefix is None:
             return None
         # A worker without a state of its own takes over the chief's.
-        of_chief = worker is not None and not self._files.exists(prefix)
-        return self._files.read(prefix, "" if of_chief else None)
+        of_chief = worker is not None and not self.states.files.exists(prefix)
+        return self.states.files.read(prefix, "" if of_chief else None)
 
     def _checkpoint_of(self, session: Session) -> str | None:
         """Return the checkpoint that a session has the values of, or None."""
@@ -156,7 +155,7 @@ class GraphKeeper(SaveKeeper):
 
     def _set_runs(self, runs: list[KeptRun]) -> None:
         self._runs = runs
-        self._files.parts = [run.part for run in self._runs]
+        self.states.files.parts = [run.part for run in self._runs]
 
     def ready(self, run: KeptRun) -> None:
         """Note that a run goes on; once all do, what was saved gets its state."""
@@ -166,7 +165,7 @@ class GraphKeeper(SaveKeeper):
             # A state of the middle of its step lacks what a new run has delivered: the
             # end of the epoch, and what callbacks have set there.
             lacks = self._found is not None and self._found.is_in_step
-            has_state = self._files.exists
+            has_state = self.states.files.exists
             late = [e for e in self._pending if lacks or not has_state(e.prefix)]
             self._write_late(late)
 

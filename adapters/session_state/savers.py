@@ -13,7 +13,7 @@ import tensorflow as tf
 from hookbridge.adapters.guests.guest_record import unwrapped
 from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.state import storage
-from hookbridge.adapters.state.write_order import AtOnce, WriteOrder, wait_for_writes
+from hookbridge.adapters.state.write_order import WriteOrder, wait_for_writes
 from hookbridge.ground import collected, compat
 from hookbridge.ground.patching import InstanceMethods, before_close
 from hookbridge.ground.protocols import Graph, Session
@@ -106,7 +106,7 @@ class FollowedSavers:
         `Checkpoint` for `order`.
         """
         if order is None:
-            order = AtOnce(prefix)
+            order = WriteOrder(prefix)
             wait_for_writes(prefix)
         restored = self.last_restored.get(session, prefix)
         if session not in self.known and restored != prefix:

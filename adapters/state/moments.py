@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hookbridge.adapters.state import rewriting
-from hookbridge.adapters.state.write_order import AtOnce, WriteOrder
+from hookbridge.adapters.state.write_order import WriteOrder
 
 
 class Ending(NamedTuple):
@@ -55,7 +55,7 @@ class Checkpoint:
         self._mark = mark
         self._written = mark()
         self._write = write
-        self.order: WriteOrder = order or AtOnce(prefix)
+        self.order: WriteOrder = order or WriteOrder(prefix)
         self._is_rewritten = False
 
     @property

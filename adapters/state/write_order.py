@@ -10,50 +10,39 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Any, Protocol
+from typing import Any
 
 Write = Callable[[], Any]
 
 
-class WriteOrder(Protocol):
-    """The order of a checkpoint, of its state, and of their second writing."""
+class WriteOrder:
+    """The order of a checkpoint, of its state, and of their second writing.
 
-    @property
-    def is_held(self) -> bool:
-        """Return whether nothing of the checkpoint is on the disk yet."""
+    This is that of a checkpoint which is written before its writer returns.
+
+    Args:
+      prefix: the path of the checkpoint without suffix.
+    """
+
+    def __init__(self, prefix: str) -> None:
+        self._folder = _folder_of(prefix)
+        # Whether nothing of the checkpoint is on the disk yet.
+        self.is_held: bool = False
 
     def write_state(self, write: Write) -> None:
         """Write the state, which is on the disk before the checkpoint is."""
+        self.then(write)
 
     def then(self, write: Write) -> None:
         """Write something after all that came before."""
+        _thread.wait(self._folder)
+        write()
 
     def release(self) -> None:
         """Write what is held: callbacks had all events of the step."""
 
 
-class AtOnce:
-    """The order of a checkpoint that is written before its writer returns."""
-
-    is_held = False
-
-    def __init__(self, prefix: str) -> None:
-        self._folder = _folder_of(prefix)
-
-    def write_state(self, write: Write) -> None:
-        """See `WriteOrder.write_state`."""
-        self.then(write)
-
-    def then(self, write: Write) -> None:
-        """See `WriteOrder.then`."""
-        _thread.wait(self._folder)
-        write()
-
-    def release(self) -> None:
-        """See `WriteOrder.release`."""
-
-
-class InThread:
+class InThread(WriteOrder):
     """The order of a checkpoint that the thread writes once its step is over.
 
     Until `release` its values and its state are held in memory: if the process is
@@ -65,11 +54,11 @@ class InThread:
     """
 
     def __init__(self, prefix: str, note: Callable[[Future[Any]], None]) -> None:
-        self._folder = _folder_of(prefix)
+        super().__init__(prefix)
         self._note = note
         self._state: Write | None = None
         self._values: Write | None = None
-        self.is_held: bool = True
+        self.is_held = True
         _thread.held.add(self)
 
     def values(self, write: Write) -> None:

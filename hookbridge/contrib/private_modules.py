@@ -103,7 +103,17 @@ def _others(dotted: str) -> dict[str, Callable[[], Any]]:
             if not path.startswith("compat."):
                 path = f"compat.v1.{path}"
             makers[attribute] = functools.partial(operator.attrgetter(path), tf)
+    for name, today in MOVED.items():
+        module, _, attribute = name.rpartition(".")
+        if module == dotted:
+            makers[attribute] = functools.partial(_moved, today)
     return makers
+
+
+def _moved(name: str) -> Any:
+    """Return what another private module has today."""
+    module, _, attribute = name.rpartition(".")
+    return getattr(importlib.import_module(module), attribute)
 
 
 def _in_its_place(dotted: str) -> Any:

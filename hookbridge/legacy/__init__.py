@@ -9,8 +9,8 @@
 
 The names are looked up on first use: importing this package does not import TensorFlow.
 
-Reading order: `pictures` (SciPy), `arrays` (NumPy), `readers` (TensorFlow),
-`keras_session`, and `attributes` with `picture_methods` (what classes had).
+Reading order: `pictures` (SciPy), `numpy_arrays`, `readers` (TensorFlow),
+`shared_session` (Keras), and `removed_attributes` with `picture_methods`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,9 @@ from typing import TYPE_CHECKING
 from hookbridge.ground.lazy import attach
 
 if TYPE_CHECKING:
-    from hookbridge.legacy.arrays import array as array
-    from hookbridge.legacy.arrays import asanyarray as asanyarray
-    from hookbridge.legacy.arrays import asarray as asarray
-    from hookbridge.legacy.attributes import attribute as attribute
-    from hookbridge.legacy.keras_session import (
-        share_keras_session as share_keras_session,
-    )
+    from hookbridge.legacy.numpy_arrays import array as array
+    from hookbridge.legacy.numpy_arrays import asanyarray as asanyarray
+    from hookbridge.legacy.numpy_arrays import asarray as asarray
     from hookbridge.legacy.pictures import bytescale as bytescale
     from hookbridge.legacy.pictures import imread as imread
     from hookbridge.legacy.pictures import imresize as imresize
@@ -39,6 +35,10 @@ if TYPE_CHECKING:
     from hookbridge.legacy.readers import TextLineReader as TextLineReader
     from hookbridge.legacy.readers import TFRecordReader as TFRecordReader
     from hookbridge.legacy.readers import WholeFileReader as WholeFileReader
+    from hookbridge.legacy.removed_attributes import attribute as attribute
+    from hookbridge.legacy.shared_session import (
+        share_keras_session as share_keras_session,
+    )
 
 __all__, __getattr__, __dir__ = attach(
     __name__,
@@ -48,15 +48,15 @@ __all__, __getattr__, __dir__ = attach(
         "TFRecordReader": "hookbridge.legacy.readers",
         "TextLineReader": "hookbridge.legacy.readers",
         "WholeFileReader": "hookbridge.legacy.readers",
-        "array": "hookbridge.legacy.arrays",
-        "asanyarray": "hookbridge.legacy.arrays",
-        "asarray": "hookbridge.legacy.arrays",
-        "attribute": "hookbridge.legacy.attributes",
+        "array": "hookbridge.legacy.numpy_arrays",
+        "asanyarray": "hookbridge.legacy.numpy_arrays",
+        "asarray": "hookbridge.legacy.numpy_arrays",
+        "attribute": "hookbridge.legacy.removed_attributes",
         "bytescale": "hookbridge.legacy.pictures",
         "imread": "hookbridge.legacy.pictures",
         "imresize": "hookbridge.legacy.pictures",
         "imsave": "hookbridge.legacy.pictures",
-        "share_keras_session": "hookbridge.legacy.keras_session",
+        "share_keras_session": "hookbridge.legacy.shared_session",
         "toimage": "hookbridge.legacy.pictures",
     },
 )

@@ -239,7 +239,7 @@ def _resolve_tutorials(name: str, prefix: str, target: Target) -> Resolution | N
 
 
 def _resolve_slim(name: str, prefix: str, target: Target) -> Resolution | None:
-    """Return what is wrong with a name in tf_slim 1.1, if anything is."""
+    """Return what replaces a name of tf_slim that fails or is not there; or None."""
     inside = name.partition(".")[2]
     if inside.removeprefix("layers.") in _SLIM_BROKEN:
         area = "" if inside.startswith("layers.") else "slim"

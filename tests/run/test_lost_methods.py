@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from fork_server import ForkServer
-from launching import ROOT, launch_fork
+from launching import IS_215, ROOT, launch_fork
 
 from hookbridge.old_programs import rewrite
 from hookbridge.old_programs.scanning.scan import scan
 from hookbridge.tf1_names import removed_in_libraries
+from hookbridge.tf1_names.target import NEWEST
 
 
 def test_a_lost_method_is_found_where_its_library_is_imported(tmp_path: Path) -> None:
@@ -100,7 +101,7 @@ def test_methods_that_keras_lost_come_back(
     program.write_text(text)
     done = launch_fork(launcher, str(program), cwd=tmp_path)
     assert done.stdout.splitlines() == expected, done.stderr
-    rewritten = rewrite(text)
+    rewritten = rewrite(text, target="2.15" if IS_215 else NEWEST)
     assert not rewritten.todos
     program.write_text(rewritten.source)
     done = launcher.run(str(program), folder=tmp_path, PYTHONPATH=str(ROOT))

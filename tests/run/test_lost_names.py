@@ -25,7 +25,7 @@ from written_files import write_files
 
 import hookbridge as hb
 from hookbridge.cli import main
-from hookbridge.legacy import attributes
+from hookbridge.legacy import removed_attributes
 from hookbridge.old_programs.run.given_back import (
     old_libraries,
     removed_names,
@@ -261,7 +261,7 @@ def test_the_table_says_what_stands_for_each_name() -> None:
         below = [
             n for n in removed_in_libraries.removed_names() if n.startswith(f"{name}.")
         ]
-        ours = name in removed_names._OURS or name in attributes.OURS
+        ours = name in removed_names._OURS or name in removed_attributes.OURS
         given = ours or bool(below)
         assert row.is_given_back is (given and not row.replacement), name
 

@@ -67,6 +67,36 @@ def test_a_moved_private_name_has_the_same_answer() -> None:
     assert not other
 
 
+@pytest.mark.both_tensorflows
+@pytest.mark.parametrize(
+    ("old", "today"),
+    [
+        (
+            "tensorflow.python.training.gen_training_ops.apply_gradient_descent",
+            "tensorflow.python.ops.gen_training_ops.apply_gradient_descent",
+        ),
+        (
+            "tensorflow.python.ops.variables.RefVariable",
+            "tensorflow.python.ops.ref_variable.RefVariable",
+        ),
+        (
+            "tensorflow.python.autograph.core.naming.Namer",
+            "tensorflow.python.autograph.pyct.naming.Namer",
+        ),
+    ],
+)
+def test_a_name_whose_private_module_moved_is_the_one_of_today(
+    old: str, today: str
+) -> None:
+    outcome = resolve(old, Target(NEWEST))
+    assert outcome is not None and outcome.replacement == today
+    by_old_name, by_new_name = [
+        getattr(private_modules.find(module), name)
+        for module, _, name in (name.rpartition(".") for name in (old, today))
+    ]
+    assert by_old_name is by_new_name
+
+
 def test_a_private_name_of_keras_has_the_answer_of_its_public_name() -> None:
     target, other = Target(NEWEST), set()
     for module, names in OF_KERAS.items():

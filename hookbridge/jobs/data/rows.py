@@ -51,9 +51,9 @@ class Rows:
         if isinstance(files, (str, os.PathLike)):
             files = [os.fspath(files)]
         patterns = list(instance(name, files, Iterable, "a path, or a list of paths"))
-        self.files: list[str] = []
-        for pattern in patterns:
-            self.files += _matches(pattern, name)
+        self.files: list[str] = [
+            file for pattern in patterns for file in _matches(pattern, name)
+        ]
         if not self.files:
             raise errors.InvalidArgumentError(
                 f"Received {name}={shown(files)}; expected at least one file."

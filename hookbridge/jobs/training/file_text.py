@@ -87,11 +87,11 @@ class FileText:
 
     def bindings(self) -> dict[str, ast.stmt]:
         """`{name: statement}` of the names that the top level of the file binds."""
-        statements = {}
-        for statement in self._top:
-            for name in bound_by_statement(statement):
-                statements[name] = statement
-        return statements
+        return {
+            name: statement
+            for statement in self._top
+            for name in bound_by_statement(statement)
+        }
 
     def lists(self) -> list[str]:
         """Return the names of the file's lists.

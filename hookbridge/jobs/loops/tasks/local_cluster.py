@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from hookbridge import errors
 from hookbridge.ground.arguments import count, instance, seconds, shown, writable
+from hookbridge.ground.groups import grouped
 from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.tasks.guard import SIGNALS, Guard
 from hookbridge.jobs.loops.tasks.local_task import GROUP_STOP, LocalTask
@@ -97,10 +98,12 @@ class LocalCluster:
         """
         tasks = [(job, i) for job, size in self.sizes().items() for i in range(size)]
         ports = free_ports(len(tasks)) if ports is None else ports
-        cluster: dict[str, tuple[str, ...]] = {}
-        for (job, _), port in zip(tasks, ports, strict=True):
-            if job != "evaluator":
-                cluster[job] = (*cluster.get(job, ()), f"localhost:{port}")
+        addresses = grouped(
+            (job, f"localhost:{port}")
+            for (job, _), port in zip(tasks, ports, strict=True)
+            if job != "evaluator"
+        )
+        cluster = {job: tuple(of_job) for job, of_job in addresses.items()}
         return [ClusterConfig(cluster, job, index) for job, index in tasks]
 
     def _start(

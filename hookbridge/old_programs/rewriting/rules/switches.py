@@ -28,6 +28,11 @@ def apply(node: ast.Module, context: Context) -> None:
         line = context.imports.expression("hookbridge.legacy.share_keras_session")
         context.imports.switches.append(f"{line}()")
         context.note(NAME, node, "", f"{line}()")
+    _comment_pins(node, context)
+
+
+def _comment_pins(node: ast.Module, context: Context) -> None:
+    """Make comments of the lines of a notebook that ask for TensorFlow 1."""
     notebook = context.module.notebook
     if notebook is None or not notebook.old_pins:
         return

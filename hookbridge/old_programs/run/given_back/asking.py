@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, TypeGuard
 
-from hookbridge.legacy import attributes
+from hookbridge.legacy import removed_attributes
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.run.given_back import (
@@ -38,7 +38,7 @@ def _of_modules() -> frozenset[str]:
 @functools.cache
 def _of_objects() -> frozenset[str]:
     """Return the names of methods that classes no longer have, or that take more."""
-    return attributes.names() | removed_randomness.MAKERS.keys()
+    return removed_attributes.names() | removed_randomness.MAKERS.keys()
 
 
 @functools.cache

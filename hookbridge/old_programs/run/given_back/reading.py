@@ -14,7 +14,7 @@ import types
 from typing import Any
 
 from hookbridge.ground.patching import MISSING
-from hookbridge.legacy.attributes import attribute
+from hookbridge.legacy.removed_attributes import attribute
 from hookbridge.old_programs.run.given_back import (
     removed_arguments,
     removed_names,

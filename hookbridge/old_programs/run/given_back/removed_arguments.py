@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from hookbridge.ground.patching import assign
-from hookbridge.legacy import arrays
+from hookbridge.legacy import numpy_arrays
 from hookbridge.old_programs.run.given_back import removed_randomness
 from hookbridge.tf1_names import old_values
 from hookbridge.tf1_names.changes import OF_FUNCTIONS, Change
@@ -110,7 +110,7 @@ def way_out(error: BaseException) -> str:
             "operand's type cannot hold, as it did before 2; `pip install "
             f'"numpy<2"`{where} brings that back'
         )
-    if version < "2.4.0" or arrays.UNEQUAL in said:
+    if version < "2.4.0" or numpy_arrays.UNEQUAL in said:
         return ""
     if not any(message in said for message in _NO_NUMBER):
         return ""
@@ -199,7 +199,7 @@ def _of_unequal_rows(function: _Function) -> _Function:
     """Return a function like `numpy.array`, with rows of unequal length."""
 
     def taking(*args: Any, **named: Any) -> Any:
-        return arrays.of_unequal_rows(function, *args, **named)
+        return numpy_arrays.of_unequal_rows(function, *args, **named)
 
     return taking
 
@@ -211,7 +211,7 @@ def _of_unequal_lists(function: _Function) -> _Function:
         try:
             return function(*args, **named)
         except ValueError as e:
-            if arrays.UNEQUAL not in str(e):
+            if numpy_arrays.UNEQUAL not in str(e):
                 raise
         by_name = {name: _as_array(value) for name, value in named.items()}
         return function(*map(_as_array, args), **by_name)
@@ -220,4 +220,4 @@ def _of_unequal_lists(function: _Function) -> _Function:
 
 
 def _as_array(value: object) -> Any:
-    return arrays.array(value) if isinstance(value, list | tuple) else value
+    return numpy_arrays.array(value) if isinstance(value, list | tuple) else value

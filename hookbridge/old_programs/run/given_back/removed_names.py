@@ -16,7 +16,7 @@ import numpy as np
 from hookbridge import errors
 from hookbridge.ground.extras import is_installed
 from hookbridge.ground.patching import MISSING
-from hookbridge.legacy.attributes import name_today
+from hookbridge.legacy.removed_attributes import name_today
 from hookbridge.tf1_names.removed_in_libraries import removed_names
 
 
