@@ -156,6 +156,15 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
     def _begin(self, mode: str) -> None:
         if self._run is not None:
             self._run.host.step_maker.begin(mode)
+        elif self.model is not None:
+            raise errors.RefusedError(
+                f"The hook `{self.record.name}` cannot run in this loop of the model "
+                f"`{self.model.name}`: its callback is in a `CallbackList` that an "
+                "earlier loop has used. Keras tells callbacks of a loop's model when "
+                "it makes their list, and a hook joins the loop then. Give "
+                "`callbacks=` a plain list, or a new `CallbackList` for each loop.",
+                see="live session",
+            )
 
     def _is_mode(self, mode: str) -> bool:
         return self._run is not None and self._run.mode == mode

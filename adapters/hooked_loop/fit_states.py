@@ -135,8 +135,9 @@ class FitStates(
         self._rescue: Any = weakref.finalize(everyone, self.saves.rescue)
         # A new list: the old one may be the user's, or shared with another hook. A
         # `fit` that has made no step may have left its listener there.
-        others = [x for x in self._hook._listeners if not isinstance(x, FitStates)]
-        assign(self._hook, _listeners=[*others, self])
+        before = self._hook._listeners
+        listeners = [item for item in before if not isinstance(item, FitStates)]
+        assign(self._hook, _listeners=[*listeners, self])
         run.states.append(self)
         run.waited_for.append(self)
 

@@ -45,8 +45,8 @@ class View(LazyModule):
 
     def __dir__(self) -> list[str]:
         names = {name for module in self._view_modules for name in dir(module)}
-        own = {name for name in made(self) if not name.startswith("_view_")}
-        return sorted({*names, *self._view_own, *own} - {"__all__"})
+        defined = {name for name in made(self) if not name.startswith("_view_")}
+        return sorted({*names, *self._view_own, *defined} - {"__all__"})
 
 
 def modules_of(view: View) -> Sequence[Any]:

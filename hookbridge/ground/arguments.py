@@ -31,12 +31,7 @@ _SHORT.maxdict = _SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxset = 20
 
 
 def optional_count(name: str, value: object, *, least: int = 1) -> int | None:
-    """Return a count, as `count` checks it, or None if there is none.
-
-    Args:
-      name: the argument's name, for the message.
-      value: what was received.
-      least: the smallest count that is accepted.
+    """Return a count, as `count` checks it by the same arguments; None stays None.
 
     Raises:
       errors.InvalidArgumentError: it is something else.

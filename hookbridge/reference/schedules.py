@@ -21,13 +21,13 @@ def rate_causes(pairing: Pairing, first: Measure) -> Iterator[Cause]:
     reference_rates, port_rates = rates.T
     difference = port_rates - reference_rates
     early, late = slice(-1), slice(1, None)
-    for text, own, partner in (("ahead of", early, late), ("behind", late, early)):
+    for text, part, partner in (("ahead of", early, late), ("behind", late, early)):
         # The step at the end has none to be compared with.
         if len(reference_rates) < 3:
             break
-        residual = port_rates[own] - reference_rates[partner]
+        residual = port_rates[part] - reference_rates[partner]
         text = f"the port's schedule is one step {text} the reference's"
-        yield Cause("schedule", text, explained(difference[own], residual))
+        yield Cause("schedule", text, explained(difference[part], residual))
     yield from _staircase(reference_rates, port_rates)
     factor = share_of(reference_rates, port_rates)
     text = f"the rate is {factor:.4g} times as large in the port, in every step"

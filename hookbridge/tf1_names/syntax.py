@@ -24,7 +24,7 @@ def with_beginning(name: str, places: Mapping[str, str]) -> str:
       name: the dotted name.
       places: `{a name, or the first parts of names: the place of it}`.
     """
-    old = next((place for place in places if is_below(name, place)), None)
+    old = next((old for old in places if is_below(name, old)), None)
     return "" if old is None else places[old] + name[len(old) :]
 
 

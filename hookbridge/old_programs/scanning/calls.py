@@ -47,8 +47,8 @@ def of_call(
         call.args[0], in_program.rows
     ):
         is_shown = isinstance(call.args[0], ast.List | ast.Tuple)
-        ours = f"`hb.legacy.{name.rpartition('.')[2]}`"
-        way = "`dtype=object`" if is_shown else ours
+        function = f"`hb.legacy.{name.rpartition('.')[2]}`"
+        way = "`dtype=object`" if is_shown else function
         yield finding_at(module, call, "UNEQUAL_ROWS", name, way)
     if target.needs_summary_place and name.endswith(".SummarySaverHook"):
         yield from _summaries_nowhere(module, call, name)

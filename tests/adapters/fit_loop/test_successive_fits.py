@@ -12,6 +12,7 @@ import pytest
 import tensorflow as tf
 from hook_fetching import Fetch, X, Y, hook_of, run_loop, sequential
 
+import hookbridge as hb
 from hookbridge import errors
 
 ONE_KERAS = True
@@ -38,6 +39,34 @@ def test_compiled_and_fitted_several_times_with_and_without_hooks(keras: Any) ->
     model.evaluate(X, Y, verbose=0)
     run_loop(model)
     assert len(hook.seen) == 4
+
+
+@pytest.mark.parametrize("loop", ["fit", "evaluate"])
+def test_a_list_of_callbacks_that_a_loop_has_used_is_refused(
+    keras: Any, loop: str
+) -> None:
+    """Keras would not tell the hook that a loop begins."""
+    model, hook = sequential(keras), Fetch("loss:0")
+
+    def used(name: str, callbacks: Any) -> None:
+        getattr(model, name)(X, Y, batch_size=16, verbose=0, callbacks=callbacks)
+
+    def new_list() -> Any:
+        guests = hb.as_callbacks([hook])
+        return keras.callbacks.CallbackList(guests, add_history=True, model=model)
+
+    listed = new_list()
+    used("fit", listed)
+    seen, weights = len(hook.seen), model.get_weights()
+    assert seen > 0
+    with pytest.raises(errors.RefusedError, match="a new `CallbackList` for each loop"):
+        used(loop, listed)
+    assert len(hook.seen) == seen
+    for before, after in zip(weights, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(before, after)
+    hook.seen.clear()
+    used(loop, new_list())
+    assert len(hook.seen) == seen
 
 
 class Feeder(Fetch):

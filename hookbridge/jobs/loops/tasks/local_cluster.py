@@ -192,9 +192,9 @@ class _Signal(NamedTuple):
 
 def _pass_on_to_last(tasks: list[LocalTask], received: list[_Signal]) -> None:
     """Send the newest task the signals that came while it was being started."""
-    for each in received:
-        if each.num_tasks < len(tasks):
-            tasks[-1].send(each.passed_on)
+    for entry in received:
+        if entry.num_tasks < len(tasks):
+            tasks[-1].send(entry.passed_on)
 
 
 def _wait(

@@ -73,9 +73,9 @@ def _ask_for_attribute(
         return
     first, end = context.span(node)
     dot = context.text.rindex(".", first, end)
-    ours = context.imports.expression("hookbridge.legacy.attribute", node.lineno)
+    function = context.imports.expression("hookbridge.legacy.attribute", node.lineno)
     if context.change(NAME, node, (dot, end), f', "{node.attr}")'):
-        context.changes.add(first, first, f"{ours}(")
+        context.changes.add(first, first, f"{function}(")
 
 
 def _import_private(

@@ -37,8 +37,8 @@ def apply(node: ast.Call, context: Context) -> None:
         context.change(NAME, rows, (end, end), ", dtype=object")
     elif rows is not None or context.is_found(node, "GPU_READER"):
         name = (context.name(node.func) or "").rpartition(".")[2]
-        ours = context.imports.expression(f"hookbridge.legacy.{name}", node.lineno)
-        context.replace(NAME, node.func, ours)
+        function = context.imports.expression(f"hookbridge.legacy.{name}", node.lineno)
+        context.replace(NAME, node.func, function)
     if isinstance(node.func, ast.Attribute):
         _rename_method(node.func, context)
     if context.is_found(node, "OLD_ARGUMENT"):
