@@ -61,7 +61,7 @@ def test_a_mode_says_what_the_values_are_as_in_scipy() -> None:
     channels_first = hb.legacy.imresize(np.arange(48).reshape(3, 4, 4), (2, 2))
     assert channels_first[0].tolist() == [[20, 107, 193], [28, 115, 202]]
     ints = hb.legacy.toimage(values, mode="I")
-    assert (ints.mode, np.asarray(ints).sum()) == ("I", 2040)
+    assert (ints.mode, int(np.asarray(ints).sum())) == ("I", 2040)
     colours = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
     picture = hb.legacy.toimage(colours, mode="YCbCr")
     assert (picture.mode, np.asarray(picture).tolist()) == ("YCbCr", colours.tolist())
