@@ -126,6 +126,19 @@ def test_a_file_means_what_any_program_means_that_imports_it(tmp_path: Path) -> 
     assert old == {"old", "shared"}
 
 
+def test_a_file_may_get_an_object_of_a_library_of_another_file(tmp_path: Path) -> None:
+    part = tmp_path / "evaluate.py"
+    part.write_text(
+        "def show(model, thread, draw, x):\n"
+        "    return model.predict_classes(x), thread.isAlive(), draw.textsize('a')\n"
+    )
+    assert not migrate.scan([part]).findings
+    main = tmp_path / "main.py"
+    main.write_text("import threading\nfrom keras import models\nimport evaluate\n")
+    found = [f.name for f in migrate.scan([tmp_path]).findings if f.file == str(part)]
+    assert found == ["keras.models.Sequential.predict_classes"]
+
+
 def test_no_false_alarm(tmp_path: Path) -> None:
     file = tmp_path / "main.py"
     for line in (

@@ -42,6 +42,8 @@ class InProgram:
     rows: frozenset[Parameter] = frozenset()
     # The names in it that code of its programs in a block for a GPU calls.
     called_on_gpu: frozenset[str] = frozenset()
+    # The libraries that the other files of its programs import.
+    libraries: frozenset[str] = frozenset()
     # What it imports from libraries that removed it, and does not use, by full names.
     unused_removed: frozenset[str] = frozenset()
 

@@ -26,7 +26,7 @@ from hookbridge.old_programs.reading.comments import Comment, comments_in
 from hookbridge.old_programs.reading.conditions import Conditions
 from hookbridge.old_programs.reading.evidence import Evidence, Use, examine
 from hookbridge.old_programs.reading.import_statements import imports, loaded
-from hookbridge.old_programs.reading.named_uses import own_members, uses
+from hookbridge.old_programs.reading.named_uses import libraries_of, own_members, uses
 from hookbridge.old_programs.reading.notebooks import Notebook, parse
 from hookbridge.old_programs.reading.python2 import FROM_PYTHON_2, is_python_2
 from hookbridge.old_programs.reading.unequal_rows import UnequalRows
@@ -180,6 +180,11 @@ class Module:
             for node in self.nodes
             if isinstance(node, ast.Constant) and isinstance(node.value, str)
         )
+
+    @functools.cached_property
+    def libraries(self) -> set[str]:
+        """The libraries that it imports; see `named_uses.libraries_of`."""
+        return libraries_of(self.nodes)
 
     @functools.cached_property
     def own_members(self) -> Mapping[str, set[str]]:

@@ -28,7 +28,7 @@ _BROUGHT_BY = {
 
 
 def uses(
-    nodes: Sequence[ast.AST], names: Names
+    nodes: Sequence[ast.AST], names: Names, libraries: Container[str] = ()
 ) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
     """Yield the outermost dotted names in a module, and what it imports.
 
@@ -39,12 +39,13 @@ def uses(
     Args:
       nodes: all nodes of the module, each one before those below it.
       names: what the names of the module mean.
+      libraries: those of the other files of its programs, whose objects it may get.
 
     Yields:
       A node, and the canonical name that it uses.
     """
     inner: set[int] = set()
-    starred, around = names.given, _Surroundings(nodes)
+    starred, around = names.given, _Surroundings(nodes, libraries)
     # First what a program has most of: a scan goes through all of its nodes.
     for node in nodes:
         if isinstance(node, ast.Attribute):
@@ -65,22 +66,30 @@ def uses(
 class _Surroundings:
     """What a module has beside a method; each part is found once, when it is asked."""
 
-    def __init__(self, nodes: Sequence[ast.AST]) -> None:
+    def __init__(self, nodes: Sequence[ast.AST], of_others: Container[str]) -> None:
         self._nodes = nodes
+        self._of_others = of_others
 
     def removed_methods(self, method: ast.Attribute) -> list[str]:
         """Return the removed methods of this name of which a library is used here."""
         removed = removed_methods(method.attr)
         if not removed or is_of_own_class(method, self._nodes, [self._own]):
             return []
-        candidates = (
-            name for name in removed if name.partition(".")[0] in self._libraries
-        )
+        candidates = (name for name in removed if self._may_have(name))
         return [
             name
             for name in candidates
             if removed_names()[name].seen_with in self._names
         ]
+
+    def _may_have(self, method: str) -> bool:
+        """Return whether the module may have an object with a removed method.
+
+        An object from another file counts if `hb.legacy.attribute` asks it first.
+        """
+        root, row = method.partition(".")[0], removed_names()[method]
+        is_asked = row.is_given_back and not row.replacement
+        return root in self._libraries or (is_asked and root in self._of_others)
 
     @functools.cached_property
     def _own(self) -> Mapping[str, set[str]]:
@@ -88,9 +97,7 @@ class _Surroundings:
 
     @functools.cached_property
     def _libraries(self) -> set[str]:
-        """The libraries that the module imports, or that one of those brings."""
-        imported = {n.full.partition(".")[0] for n in all_imports(self._nodes)}
-        return imported | {name for name, by in _BROUGHT_BY.items() if by & imported}
+        return libraries_of(self._nodes)
 
     @functools.cached_property
     def _names(self) -> set[str]:
@@ -98,6 +105,12 @@ class _Surroundings:
         words = {"", *(getattr(node, "id", "") for node in self._nodes)}
         words |= {getattr(node, "attr", "") for node in self._nodes}
         return words | {n.name for n in self._nodes if isinstance(n, ast.alias)}
+
+
+def libraries_of(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the libraries that a module imports, or that one of those brings."""
+    imported = {n.full.partition(".")[0] for n in all_imports(nodes)}
+    return imported | {name for name, by in _BROUGHT_BY.items() if by & imported}
 
 
 def is_of_own_class(

@@ -238,6 +238,7 @@ class Programs:
             shared=frozenset(self._shared_by(module)),
             rows=frozenset(self._rows(module)),
             called_on_gpu=self._called_on_gpu.get(module, frozenset()),
+            libraries=frozenset().union(*(m.libraries for m in self._others(module))),
         )
 
     @functools.cached_property

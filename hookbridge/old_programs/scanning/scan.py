@@ -141,7 +141,8 @@ def _names(module: Module, in_program: InProgram, target: Target) -> Iterator[Fi
 
     What the program writes itself, and what it does without, is not reported.
     """
-    for node, name in _first_flag_only(uses(module.nodes, module.names)):
+    used = uses(module.nodes, module.names, in_program.libraries)
+    for node, name in _first_flag_only(used):
         if id(node) in module.guarded or _is_own_method(node, module, in_program):
             continue
         outcome = in_program.outcome(name, target)
