@@ -119,10 +119,15 @@ def _resolve_removed(name: str, part: str) -> Resolution | None:
         return Resolution("LOST_NAME", row.replacement + name[len(part) :])
     if row.is_given_back and name == part:
         if row.is_method:
-            call = f'`hb.legacy.attribute(..., "{name.rpartition(".")[2]}")`'
-            return Resolution("LOST_ATTRIBUTE", hint=f"{call}, or {row.hint}")
+            way = way_of_attribute(name.rpartition(".")[2], row.hint)
+            return Resolution("LOST_ATTRIBUTE", hint=way)
         return Resolution("LOST_FUNCTION", hint=row.hint)
     return Resolution("LIBRARY_NAME", hint=row.hint)
+
+
+def way_of_attribute(method: str, otherwise: str) -> str:
+    """Return what to write for a method that an object may not have any longer."""
+    return f'`hb.legacy.attribute(..., "{method}")`, or {otherwise}'
 
 
 def is_of_no_version(name: str) -> bool:

@@ -36,9 +36,35 @@ def test_arrays_become_pictures_of_the_bytes_that_scipy_made() -> None:
     assert (picture.mode, np.asarray(picture).tolist()) == ("L", [[0, 128], [255, 255]])
     channels_first = np.zeros((3, 2, 5), np.uint8)
     assert hb.legacy.toimage(channels_first).size == (5, 2)
-    assert hb.legacy.toimage(channels_first, mode="L").mode == "L"
+    with pytest.raises(ValueError, match=r"mode='L' has not 3 channels.*RGB, YCbCr"):
+        hb.legacy.toimage(channels_first, mode="L")
+    with pytest.raises(ValueError, match="three axes"):
+        hb.legacy.toimage(np.zeros((2, 5, 1)))
     scaled = hb.legacy.bytescale(values, high=10, low=2)
     assert scaled.tolist() == [[2, 4], [6, 10]]
+
+
+def test_a_mode_says_what_the_values_are_as_in_scipy() -> None:
+    """The numbers are those of SciPy 1.1 with Pillow 9.5."""
+    pytest.importorskip("PIL")
+    values = np.arange(16.0).reshape(4, 4)
+    floats = hb.legacy.imresize(values, (2, 2), mode="F")
+    assert floats.dtype == np.float32
+    np.testing.assert_allclose(
+        floats, [[3.5714288, 5.142857], [9.857143, 11.428572]], rtol=1e-5
+    )
+    for mode in (None, "L"):
+        resized = hb.legacy.imresize(values, (2, 2), mode=mode)
+        assert resized.tolist() == [[61, 88], [167, 194]]
+    with_palette = hb.legacy.imresize(values, (2, 2), mode="P")
+    assert with_palette.tolist() == [[[85] * 3, [119] * 3], [[221] * 3, [255] * 3]]
+    channels_first = hb.legacy.imresize(np.arange(48).reshape(3, 4, 4), (2, 2))
+    assert channels_first[0].tolist() == [[20, 107, 193], [28, 115, 202]]
+    ints = hb.legacy.toimage(values, mode="I")
+    assert (ints.mode, int(np.asarray(ints).sum())) == ("I", 2040)
+    colours = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
+    picture = hb.legacy.toimage(colours, mode="YCbCr")
+    assert (picture.mode, np.asarray(picture).tolist()) == ("YCbCr", colours.tolist())
 
 
 def test_texts_have_the_sizes_of_pillow_9() -> None:

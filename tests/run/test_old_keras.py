@@ -262,17 +262,26 @@ def predict():
             print(model.predict(np.ones((1, 2))).tolist())
         except tf.errors.FailedPreconditionError:
             print("not initialized")
-thread = threading.Thread(target=predict)
-thread.start()
-thread.join()
+def predict_without_graph():
+    print(K.get_session() is session)
+    try:
+        print(model.predict(np.ones((1, 2))).tolist())
+    except tf.errors.InvalidArgumentError:
+        print("not in the graph")
+for target in (predict, predict_without_graph):
+    thread = threading.Thread(target=target)
+    thread.start()
+    thread.join()
+print(model.predict(np.ones((1, 2))).tolist())
 """
+NOT_SHARED = ["False", "not initialized", "False", "not in the graph", "[[2.0]]"]
 # The package, whether a session is set -> what TensorFlow 1.15.5 with Keras 2.2.4
 # prints.
 OF_THREADS = {
-    ("keras", True): ["True", "[[2.0]]"],
-    ("keras", False): ["False", "[[2.0]]"],
-    ("tensorflow.keras", True): ["False", "not initialized"],
-    ("tensorflow.keras", False): ["False", "not initialized"],
+    ("keras", True): ["True", "[[2.0]]", "True", "[[2.0]]", "[[2.0]]"],
+    ("keras", False): ["False", "[[2.0]]", "False", "[[2.0]]", "[[2.0]]"],
+    ("tensorflow.keras", True): NOT_SHARED,
+    ("tensorflow.keras", False): NOT_SHARED,
 }
 
 

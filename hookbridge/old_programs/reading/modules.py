@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import tokenize
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any
@@ -182,7 +182,7 @@ class Module:
         )
 
     @functools.cached_property
-    def own_members(self) -> frozenset[str]:
+    def own_members(self) -> Mapping[str, set[str]]:
         """What its classes and objects have; see `named_uses.own_members`."""
         return own_members(self.nodes)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from hookbridge.old_programs.reading.bound_names import Names
 from hookbridge.old_programs.reading.import_statements import (
@@ -33,9 +33,8 @@ def uses(
     """Yield the outermost dotted names in a module, and what it imports.
 
     So are methods that a library removed: if the module imports the library, an
-    object with a method of such a name is taken for one of the library's, unless the
-    module gives its own objects that name. A bare name counts if a starred import gives
-    it.
+    object with a method of such a name is taken for one of the library's, unless
+    `is_of_own_class` says otherwise. A bare name counts if a starred import gives it.
 
     Args:
       nodes: all nodes of the module, each one before those below it.
@@ -53,7 +52,7 @@ def uses(
             if id(node) not in inner and (name := names.canonical(node)) is not None:
                 yield node, name
             else:
-                yield from ((node, name) for name in around.removed_methods(node.attr))
+                yield from ((node, name) for name in around.removed_methods(node))
         elif isinstance(node, ast.Call):
             if id(node) not in inner and (module := loaded(node)):
                 yield node, canonical(module)
@@ -69,10 +68,10 @@ class _Surroundings:
     def __init__(self, nodes: Sequence[ast.AST]) -> None:
         self._nodes = nodes
 
-    def removed_methods(self, method: str) -> list[str]:
+    def removed_methods(self, method: ast.Attribute) -> list[str]:
         """Return the removed methods of this name of which a library is used here."""
-        removed = removed_methods(method)
-        if not removed or method in self._own:
+        removed = removed_methods(method.attr)
+        if not removed or is_of_own_class(method, self._nodes, [self._own]):
             return []
         candidates = (
             name for name in removed if name.partition(".")[0] in self._libraries
@@ -84,7 +83,7 @@ class _Surroundings:
         ]
 
     @functools.cached_property
-    def _own(self) -> frozenset[str]:
+    def _own(self) -> Mapping[str, set[str]]:
         return own_members(self._nodes)
 
     @functools.cached_property
@@ -101,15 +100,80 @@ class _Surroundings:
         return words | {n.name for n in self._nodes if isinstance(n, ast.alias)}
 
 
-def own_members(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """Return the methods of a module's classes, and what it assigns."""
-    members: set[str] = set()
+def is_of_own_class(
+    method: ast.Attribute,
+    nodes: Sequence[ast.AST],
+    own: Iterable[Mapping[str, set[str]]],
+) -> bool:
+    """Return whether a method with the name of a removed one is the program's own.
+
+    A class of the program may have such a method, and another object of the program
+    the removed one. `hb.legacy.attribute` asks the object itself first, so the method
+    is only left alone where the object is seen to be of that class.
+
+    Args:
+      method: the method, or the attribute.
+      nodes: the nodes of its file.
+      own: `own_members` of each file of the program whose classes may define it.
+    """
+    defining = [members[method.attr] for members in own if method.attr in members]
+    if not defining or not isinstance(method.ctx, ast.Load):
+        return bool(defining)
+    rows = [removed_names()[name] for name in removed_methods(method.attr)]
+    if not all(row.replacement or row.is_given_back for row in rows):
+        return True  # `hb.legacy.attribute` does not know it
+    classes = set().union(*defining)
+    owner = method.value
+    if isinstance(owner, ast.Call):
+        return _last_part(owner.func) in {"super", *classes}
+    return ast.unparse(owner) in {"self", "cls", *_objects(nodes, classes)}
+
+
+def _objects(nodes: Iterable[ast.AST], classes: Container[str]) -> set[str]:
+    """Return the names that are only ever given objects of some classes."""
+    of_classes: set[str] = set()
+    of_others: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            made = node.value.func if isinstance(node.value, ast.Call) else node.value
+            is_made = isinstance(node.value, ast.Call) and _last_part(made) in classes
+            names = {ast.unparse(target) for target in node.targets}
+            (of_classes if is_made else of_others).update(names)
+    return of_classes - of_others
+
+
+def _last_part(name: ast.expr) -> str:
+    """Return the last part of a dotted name; empty for other code."""
+    return str(getattr(name, "attr", getattr(name, "id", "")))
+
+
+def own_members(nodes: Iterable[ast.AST]) -> Mapping[str, set[str]]:
+    """Return what the classes of a module define, with the classes that do.
+
+    So it returns the attributes that the module assigns, of classes that it may not
+    show.
+    """
+    members: dict[str, set[str]] = {}
     for node in nodes:
         if isinstance(node, ast.ClassDef):
-            members |= {getattr(statement, "name", "") for statement in node.body}
-        elif isinstance(getattr(node, "ctx", None), ast.Store):
-            members |= {getattr(node, "attr", ""), getattr(node, "id", "")}
-    return frozenset(members)
+            names = {getattr(statement, "name", "") for statement in node.body}
+            for name in names | {name.id for name in _assigned(node.body)}:
+                members.setdefault(name, set()).add(node.name)
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+            members.setdefault(node.attr, set())
+    return members
+
+
+def _assigned(body: Sequence[ast.stmt]) -> Iterator[ast.Name]:
+    """Yield the names that statements of a class assign; functions are left out."""
+    for statement in body:
+        if isinstance(statement, ast.Assign | ast.AnnAssign):
+            stored = ast.walk(statement)
+            yield from (
+                n
+                for n in stored
+                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+            )
 
 
 def _imported(node: ast.AST) -> Iterator[tuple[ast.stmt, str]]:

@@ -12,7 +12,7 @@ from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.reading.in_program import InProgram
 from hookbridge.old_programs.reading.keras_signs import new_keys
 from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.named_uses import uses
+from hookbridge.old_programs.reading.named_uses import is_of_own_class, uses
 from hookbridge.old_programs.reading.programs import read_programs
 from hookbridge.old_programs.reading.python2 import FROM_PYTHON_2
 from hookbridge.old_programs.scanning import calls, guests, private_keras
@@ -34,6 +34,7 @@ from hookbridge.tf1_names.removed_in_libraries import (
     removed_methods,
     removed_names,
 )
+from hookbridge.tf1_names.resolution import way_of_attribute
 from hookbridge.tf1_names.target import NEWEST, Target
 
 _KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
@@ -141,7 +142,7 @@ def _names(module: Module, in_program: InProgram, target: Target) -> Iterator[Fi
     What the program writes itself, and what it does without, is not reported.
     """
     for node, name in _first_flag_only(uses(module.nodes, module.names)):
-        if id(node) in module.guarded or _is_own_method(node, in_program):
+        if id(node) in module.guarded or _is_own_method(node, module, in_program):
             continue
         outcome = in_program.outcome(name, target)
         if outcome is None or _follows_its_import(node, outcome):
@@ -155,8 +156,15 @@ def _names(module: Module, in_program: InProgram, target: Target) -> Iterator[Fi
             code, way = "KERAS_PRIVATE", _PUBLIC_WAY
         if name in in_program.unused and _is_manual(outcome):
             code, way = "UNUSED_IMPORT", UNUSED_WAY
-        if isinstance(node, ast.Attribute) and _may_be_of_others(module, node, name):
-            code = "LOST_METHOD"
+        row = removed_names().get(name)
+        if isinstance(node, ast.Attribute) and row is not None and row.is_method:
+            is_own = _is_defined(node.attr, module, in_program)
+            if _may_be_of_others(module, node, name):
+                if is_own:
+                    continue
+                code = "LOST_METHOD"
+            elif is_own and code == "LOST_NAME":
+                code, way = "LOST_ATTRIBUTE", way_of_attribute(node.attr, way)
         # Once its import is rewritten, a module that is gone is one of ours.
         shown = contrib_names.as_in_tf1(name) if code == "GONE" else name
         yield finding_at(module, node, code, shown, way)
@@ -168,14 +176,22 @@ def _is_manual(outcome: Resolution) -> bool:
     return outcome.is_removed and CODES[outcome.code].verdict == "manual"
 
 
-def _is_own_method(node: ast.expr | ast.stmt, in_program: InProgram) -> bool:
+def _is_own_method(
+    node: ast.expr | ast.stmt, module: Module, in_program: InProgram
+) -> bool:
+    """Return whether a removed method is one of a class of the program."""
+    if not isinstance(node, ast.Attribute) or not removed_methods(node.attr):
+        return False
+    own = (own_module.own_members for own_module in in_program.own.values())
+    return is_of_own_class(node, module.nodes, own)
+
+
+def _is_defined(method: str, module: Module, in_program: InProgram) -> bool:
     """Return whether a class of the program has a removed method of this name."""
-    method = getattr(node, "attr", "")
     if not removed_methods(method):
         return False
-    return any(
-        method in own_module.own_members for own_module in in_program.own.values()
-    )
+    modules = (module, *in_program.own.values())
+    return any(method in own_module.own_members for own_module in modules)
 
 
 def _may_be_of_others(module: Module, node: ast.Attribute, name: str) -> bool:

@@ -66,6 +66,8 @@ def _ask_for_attribute(
     """
     if not (isinstance(node, ast.Attribute) and removed_methods(node.attr)):
         return
+    if not isinstance(node.ctx, ast.Load):
+        return
     is_found = context.is_found(node, "LOST_ATTRIBUTE")
     if not is_found or context.is_in_fstring(node):
         return
