@@ -154,6 +154,7 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
             run.end(self._called)
 
     def _begin(self, mode: str) -> None:
+        """Begin a loop; refuse one whose model Keras has not told this callback."""
         if self._run is not None:
             self._run.host.step_maker.begin(mode)
         elif self.model is not None:
