@@ -72,5 +72,6 @@ def of_unequal_rows(function: Callable[..., Any], *args: Any, **named: Any) -> A
         has_type = (*args[1:2], named.get("dtype"))[0] is not None
         if has_type or UNEQUAL not in str(e):
             raise
-    named.pop("dtype", None)
-    return function(*args[:1], object, *args[2:], **named)
+    if len(args) > 1:
+        return function(args[0], object, *args[2:], **named)
+    return function(*args, **(named | {"dtype": object}))

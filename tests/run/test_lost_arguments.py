@@ -95,6 +95,8 @@ def test_lists_of_unequal_length_are_arrays_of_objects(tmp_path: Path) -> None:
         "assert parts == [rows[:2], rows[2:]]\n"
         "assert numpy.shape(rows) == (3,)\n"
         "assert numpy.array(rows, None).dtype == object\n"
+        "assert numpy.array(object=rows, copy=False).tolist() == rows\n"
+        "assert numpy.asarray(a=rows, order='C').tolist() == rows\n"
         "assert numpy.concatenate([rows, rows]).tolist() == rows * 2\n"
         "assert numpy.delete(rows, 1).tolist() == [rows[0], rows[2]]\n"
         "assert numpy.take(rows, [0, 2]).tolist() == [rows[0], rows[2]]\n"
