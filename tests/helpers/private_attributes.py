@@ -72,7 +72,10 @@ ATTRIBUTES: dict[str, dict[str, str]] = {
         "_steps_per_execution": "how many steps a call of the train function makes",
         "_train_counter": "how many steps a call has made",
     },
-    "Keras 2 backend": {"_SESSION": "the session that the threads of a program share"},
+    "Keras 2 backend": {
+        "_SESSION": "the session that the threads of a program share",
+        "_get_session": "which session a thread gets that has no graph",
+    },
     "Keras 2 data handler": {
         "_inferred_steps": "to end a loop of Keras 2 without a warning"
     },

@@ -210,6 +210,14 @@ def test_doctor_and_scan_count_places_alike_and_share_their_formats(
             "`run` knows what to do. (",
         ),
         (
+            "from tensorflow import keras\nmodel.predict_classes(x)\n"
+            "print(f'{model.predict_classes(x)}')\n",
+            0,
+            "Nothing needs manual work: `hookbridge run` runs it as it is. `hookbridge "
+            "migrate rewrite` changes 1 place and comments 1 more place, where only "
+            "`run` knows what to do. (",
+        ),
+        (
             'import tensorflow as tf\nassert tf.__version__[0] == "1"\n'
             "tf.placeholder\n",
             0,

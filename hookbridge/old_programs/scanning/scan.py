@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from hookbridge.old_programs.reading import old_callbacks
 from hookbridge.old_programs.reading.evidence import Use
@@ -19,6 +20,7 @@ from hookbridge.old_programs.scanning import calls, guests, private_keras
 from hookbridge.old_programs.scanning.earlier_releases import of_earlier_releases
 from hookbridge.old_programs.scanning.findings import (
     CODES,
+    COMMENTS,
     Finding,
     Report,
     finding_at,
@@ -35,6 +37,7 @@ from hookbridge.tf1_names.removed_in_libraries import (
     removed_names,
 )
 from hookbridge.tf1_names.resolution import way_of_attribute
+from hookbridge.tf1_names.syntax import enclosing
 from hookbridge.tf1_names.target import NEWEST, Target
 
 _KERAS2_WAY = "`TF_USE_LEGACY_KERAS=1` before TensorFlow is imported"
@@ -168,8 +171,21 @@ def _names(module: Module, in_program: InProgram, target: Target) -> Iterator[Fi
                 code, way = "LOST_ATTRIBUTE", way_of_attribute(node.attr, way)
         # Once its import is rewritten, a module that is gone is one of ours.
         shown = contrib_names.as_in_tf1(name) if code == "GONE" else name
-        yield finding_at(module, node, code, shown, way)
+        yield finding_at(module, node, code, shown, way, _details(node, code, module))
     yield from _old_file(module, in_program)
+
+
+def _details(
+    node: ast.expr | ast.stmt, code: str, module: Module
+) -> dict[str, Any] | None:
+    """Return what a rewrite does at a name, if that is not what its code says.
+
+    In an f-string it comments a removed attribute: see `rules.dead_names`.
+    """
+    if code != "LOST_ATTRIBUTE":
+        return None
+    around = enclosing(node, (ast.JoinedStr, ast.stmt), module.parents)
+    return {"rewrite": COMMENTS} if isinstance(around, ast.JoinedStr) else None
 
 
 def _is_manual(outcome: Resolution) -> bool:
