@@ -82,6 +82,7 @@ def private_uses(nodes: Nodes, *, strings_are_names: bool = False) -> list[str]:
     return found
 
 
+@pytest.mark.one_tensorflow
 def test_only_compat_uses_private_packages() -> None:
     found = {
         file: uses

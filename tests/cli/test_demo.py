@@ -221,6 +221,7 @@ def test_a_second_demo_replaces_the_first_and_needs_no_extra(
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_plain_installation_runs_the_clusters(
     fork_server: ForkServer, tmp_path: Path
 ) -> None:

@@ -48,7 +48,7 @@ ON_TF215 = (
 # Of these `make test` runs every case on TF 2.15, of others the first one of a test.
 WHOLE_ON_TF215 = (
     "adapters/session_loop/test_fit_scenarios.py",
-    "adapters/session_state/",
+    "adapters/session_state/test_moment_table.py",
     "differential/",
     "traces/",
     "test_conformance.py",

@@ -46,12 +46,13 @@ if installed_tf_version() == tuple(map(int, NEWEST.split("."))):
     GONE["private_name"] = (
         "from tensorflow.python.ops import no_such_ops\nno_such_ops.add(1, 2)\n"
     )
-# Each program that takes a second goes one way in `make test`, and the tagger none:
-# what it needs of tf.contrib is compared in tests/run/test_contrib.py.
+# Each program that takes a second goes one way in `make test`. Two go none: what they
+# need of tf.contrib is compared in tests/run/test_contrib.py and test_contrib_names.py.
 LONG = {
     ("run", "tagger"),
     ("rewrite", "tagger"),
     ("run", "experiment"),
+    ("rewrite", "experiment"),
     ("rewrite", "iris"),
     ("run", "mnist_towers"),
     ("rewrite", "queue_fed"),

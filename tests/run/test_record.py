@@ -65,7 +65,6 @@ train()
 """
 
 
-@pytest.mark.both_tensorflows
 def test_each_training_has_a_folder(tmp_path: Path, launcher: ForkServer) -> None:
     """The program prints what it prints without a recorder."""
     (tmp_path / "twice.py").write_text(TWICE)

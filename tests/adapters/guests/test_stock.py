@@ -6,6 +6,7 @@ import ast
 import inspect
 from typing import Any
 
+import pytest
 from source_trees import sources
 
 from hookbridge.adapters.guests import stock
@@ -40,6 +41,7 @@ def test_a_row_names_what_the_class_has(keras: Any) -> None:
         assert bool(found) == bool(row.counters), name
 
 
+@pytest.mark.one_tensorflow
 def test_no_other_file_names_a_callback_of_keras() -> None:
     for file, nodes in sources().items():
         if file.startswith(("adapters/", "hookbridge/insight/")) and file not in _NAMED:

@@ -62,8 +62,13 @@ def check(kind: str, end: str, folder: Path, server: ForkServer) -> None:
 
 @beside_others(
     f"sigterm={WITHIN}",
-    f"worker 1: data={WITHIN}",
-    exhaustive=(f"last={WITHIN}", f"data={WITHIN}", f"hook={WITHIN}", UNDISTURBED),
+    exhaustive=(
+        f"worker 1: data={WITHIN}",
+        f"last={WITHIN}",
+        f"data={WITHIN}",
+        f"hook={WITHIN}",
+        UNDISTURBED,
+    ),
 )
 def test_synchronous_workers(end: str, tmp_path: Path, fork_server: ForkServer) -> None:
     check("sync", end, tmp_path, fork_server)
@@ -72,8 +77,8 @@ def test_synchronous_workers(end: str, tmp_path: Path, fork_server: ForkServer) 
 @pytest.mark.one_tensorflow
 @beside_others(
     f"callback={WITHIN}",
-    f"data={WITHIN // 2}",
     exhaustive=(
+        f"data={WITHIN // 2}",
         f"epochs={AT_END // LENGTH}",
         f"sigterm={WITHIN}",
         f"last={WITHIN}",
@@ -88,8 +93,8 @@ def test_asynchronous_workers(
 
 @beside_others(
     f"sigterm={WITHIN}",
-    f"data={LENGTH + 1}",
     exhaustive=(
+        f"data={LENGTH + 1}",
         f"last={WITHIN}",
         f"last={AT_END}",
         f"callback={WITHIN}",
