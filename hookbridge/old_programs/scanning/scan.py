@@ -184,7 +184,7 @@ def _details(
     """
     if code != "LOST_ATTRIBUTE":
         return None
-    around = enclosing(node, (ast.JoinedStr, ast.stmt), module.parents)
+    around = enclosing(node, ast.JoinedStr | ast.stmt, module.parents)
     return {"rewrite": COMMENTS} if isinstance(around, ast.JoinedStr) else None
 
 
