@@ -108,6 +108,7 @@ def test_the_search_finds_what_it_looks_for(line: str) -> None:
     assert private_uses(nodes_of(line))
 
 
+@pytest.mark.one_tensorflow
 def test_no_row_is_unused() -> None:
     strings = {
         node.value

@@ -12,9 +12,11 @@ from pathlib import PurePosixPath
 from typing import Any
 
 import pytest
+from tiers import FLAVOURS
 
-# One more than cores: tests that start processes often wait, and leave a core free.
-WORKERS = (os.cpu_count() or 1) + 1
+# One more than cores: tests that start processes often wait, and leave a core free. Few
+# of those on TF 2.15 do, and each worker imports all of them.
+WORKERS = (os.cpu_count() or 1) + (len(FLAVOURS) > 1)
 # Tests marked `slow` take this many times as long as others, as a rule.
 SLOW_WEIGHT = 20
 

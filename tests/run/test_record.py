@@ -27,7 +27,10 @@ RECORDED = {
 }
 
 
-@pytest.mark.parametrize("name", RECORDED)
+@pytest.mark.parametrize(
+    "name",
+    ["keras_fit", "queue_fed", pytest.param("iris", marks=pytest.mark.exhaustive)],
+)
 def test_a_whole_program_is_the_same_on_each_tensorflow(
     name: str, tmp_path: Path, launcher: ForkServer
 ) -> None:
