@@ -81,7 +81,7 @@ reference: $(NEWEST)/.installed
 docs: $(NEWEST)/.installed
 	NO_MKDOCS_2_WARNING=1 $(NEWEST)/bin/mkdocs build --strict
 
-# The workers of `-n auto` are one more than the cores, see tests/helpers.
+# How many workers `-n auto` is: see tests/helpers/files_to_workers.py.
 PYTEST := -m pytest -n auto
 
 test: lint docs test-newest test-215
