@@ -155,7 +155,9 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
 
     def _begin(self, mode: str) -> None:
         """Begin a loop; refuse one whose model Keras has not told this callback."""
-        if self._run is not None:
+        # A run that an error has ended is still there; no `fit` begins with it.
+        has_ended = self._run is None or (mode == "train" and self._run.is_over)
+        if self._run is not None and not has_ended:
             self._run.host.step_maker.begin(mode)
         elif self.model is not None:
             raise errors.RefusedError(

@@ -69,6 +69,18 @@ def test_a_list_of_callbacks_that_a_loop_has_used_is_refused(
     assert len(hook.seen) == seen
 
 
+def test_a_list_of_callbacks_of_a_fit_that_failed_is_refused(keras: Any) -> None:
+    class Fails(train.SessionRunHook):  # type: ignore[misc]
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            raise ArithmeticError
+
+    model, guests = sequential(keras), hb.as_callbacks([Fails()])
+    listed = keras.callbacks.CallbackList(guests, add_history=True, model=model)
+    for error in (ArithmeticError, errors.RefusedError):
+        with pytest.raises(error):
+            model.fit(X, Y, batch_size=16, verbose=0, callbacks=listed)
+
+
 class Feeder(Fetch):
     """Feeds the first of its tensors a value per step."""
 
