@@ -122,6 +122,9 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
         name = file.relative_to(ROOT).as_posix()
         if name in PAGES:
             return f"[{text}]({up}{PAGES[name]}{anchor})"
+        if name.startswith("docs/reference/"):
+            # The site's headings of the reference have an object's whole name.
+            anchor = anchor.replace("#", "#hookbridge.")
         if name.startswith("docs/"):
             return f"[{text}]({up}{name.removeprefix('docs/')}{anchor})"
         # A file of the sources, which the site does not have.
