@@ -33,7 +33,7 @@ from hookbridge.adapters.state import attributes, identity
 from hookbridge.adapters.state.backups import Backup, backups_of, newest
 from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.loop_state import Epoch, LoopState, Means, open_epoch
-from hookbridge.adapters.state.moments import Ending
+from hookbridge.adapters.state.moments import is_early_end
 from hookbridge.adapters.state.save_keepers import Save, SaveKeeper
 from hookbridge.adapters.state.write_order import WriteOrder, wait_for_writes
 from hookbridge.ground.memory import Fact
@@ -314,13 +314,12 @@ class FitStates(
         run = self._run
         if self.saves.is_frozen or not run.has_begun or run.is_over:
             return
-        ending = Ending(
+        if is_early_end(
             in_epoch=in_epoch,
             epochs_left=epochs_left,
             is_of_data=run.host.step_maker.data_ended,
             by_callback=not run.is_stopped,
-        )
-        if ending.is_early:
+        ):
             self.saves.keeper.settle()
             self._save_now()
             self.saves.freeze()

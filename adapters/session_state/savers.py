@@ -170,31 +170,31 @@ class WorkerCheckpoints:
 
     Each look costs one `stat` of a file. A remote directory is not looked at in each
     step: `new` finds nothing there, `newest` does.
+
+    Args:
+      directory: its path; None if this process does not know it, and finds nothing.
     """
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str | None) -> None:
         self._directory = directory
-        self._file = os.path.join(directory, "checkpoint")
         self._seen: Any = self._stamp()
 
     def newest(self) -> str | None:
         """Path of the newest checkpoint without suffix, or None."""
-        path: str | None = tf.train.latest_checkpoint(self._directory)
-        return path
+        directory = self._directory
+        return None if directory is None else tf.train.latest_checkpoint(directory)
 
     def new(self) -> str | None:
         """Path of the newest checkpoint if it came since the last look, or None."""
-        stamp = self._stamp()
-        if stamp == self._seen:
-            return None
-        self._seen = stamp
-        return self.newest()
+        before, self._seen = self._seen, self._stamp()
+        return None if self._seen == before else self.newest()
 
     def _stamp(self) -> Any:
-        if "://" in self._directory:
+        """Return what changes when a checkpoint has been written; None if unknown."""
+        if self._directory is None or "://" in self._directory:
             return None
         try:
-            status = os.stat(self._file)
+            status = os.stat(os.path.join(self._directory, "checkpoint"))
         except OSError:
             return None
         return status.st_mtime_ns, status.st_ino
