@@ -34,16 +34,6 @@ def note_restored(model: KerasModel, prefix: str) -> None:
     _RESTORED.put(model, (prefix, steps_counted(model)))
 
 
-def checkpoint_of(graph: GraphPart, save: Save) -> Checkpoint:
-    """Return a checkpoint of the present values of a graph, which was written."""
-
-    def write_again() -> None:
-        with graph.calling_hooks():
-            save.write()
-
-    return Checkpoint(save.prefix, save.session, graph.values, write_again, save.order)
-
-
 def restored_from(model: KerasModel, folder: str) -> str | None:
     """Return the checkpoint that a model was restored from.
 
@@ -101,9 +91,8 @@ class FitSaves:
 
         Returns what the loops of that run have saved.
         """
-        files = self.keeper.files
-        files.parts = [self.part]
-        saved = None if prefix is None else files.read(prefix)
+        self.keeper.files.parts = [self.part]
+        saved = None if prefix is None else self.keeper.files.read(prefix)
         self.part.begin()
         if saved is None:
             return ()
@@ -116,6 +105,18 @@ class FitSaves:
         """Write the state beside a checkpoint that is about to be written."""
         self.step = step
         self.keeper.write_state(Checkpoint(prefix, order=order))
+
+    def note(self, save: Save) -> None:
+        """Note a checkpoint that was written, to be written again after its step."""
+        graph = self._graph
+
+        def write() -> None:
+            with graph.calling_hooks():
+                save.write()
+
+        self.keeper.note(
+            Checkpoint(save.prefix, save.session, graph.values, write, save.order)
+        )
 
     def begin_step(self) -> None:
         """Begin a step: what the last one has saved is final."""

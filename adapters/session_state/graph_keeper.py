@@ -87,8 +87,9 @@ class GraphKeeper(SaveKeeper):
         """
         if self._worker is not None:
             return step
-        checkpoint = self._checkpoint_of(session)
-        self._backup, step = newest(checkpoint, step, backups, self.states.files)
+        self._backup, step = newest(
+            self._checkpoint_of(session), step, backups, self.states.files
+        )
         return step
 
     def restore(self, session: Session, *, went_back: bool) -> Saved | None:

@@ -85,9 +85,11 @@ class FollowedSavers:
             *args: Any,
             **kw: Any,
         ) -> Any:
-            step = "" if global_step is None else f"-{_number(sess, global_step)}"
+            step = None if global_step is None else _number(sess, global_step)
+            prefix = storage.prefix_of(saver, save_path, step)
+            wait_for_writes(prefix)
             write = functools.partial(save, sess, save_path, global_step, *args, **kw)
-            return self.save(sess, f"{save_path}{step}", write)
+            return self.save(sess, prefix, write, WriteOrder(prefix))
 
         methods = {"restore": followed_restore, "save": followed_save}
         self.followed.append(InstanceMethods(saver, methods))
@@ -98,16 +100,13 @@ class FollowedSavers:
         session: Session,
         prefix: str,
         write: Callable[[], Any],
-        order: WriteOrder | None = None,
+        order: WriteOrder,
     ) -> Any:
         """Call `write`, which saves the session, with what belongs before and after.
 
         It returns the path of the checkpoint, or nothing if there is none. See
         `Checkpoint` for `order`.
         """
-        if order is None:
-            order = WriteOrder(prefix)
-            wait_for_writes(prefix)
         restored = self.last_restored.get(session, prefix)
         if session not in self.known and restored != prefix:
             # A worker that joins later looks for its state beside the new one.

@@ -98,7 +98,10 @@ def parse(document: object, step: int) -> LoopState:
         None
         if sums is None
         else Means(
-            {str(name): _pair(pair) for name, pair in _dict(sums).items()},
+            {
+                str(name): (float(total), float(weight))
+                for name, (total, weight) in _dict(sums).items()
+            },
             _dict(parts.get("metrics")),
         ),
         (first, start),
@@ -155,8 +158,3 @@ def _dict(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise TypeError(f"expected a dict, received {value!r}")
     return value
-
-
-def _pair(value: Any) -> tuple[float, float]:
-    total, count = map(float, value)
-    return total, count
