@@ -61,10 +61,8 @@ class Contrib(LazyModule):
         names = {*contrib_names.listed(self._contrib_path)}
         if self._contrib_real is not None:
             names.update(dir(self._contrib_real))
-        for name, value in made(self).items():
-            if not (isinstance(value, Gone) or name.startswith("_contrib_")):
-                names.add(name)
-        return sorted(names)
+        there = {n for n, value in made(self).items() if not isinstance(value, Gone)}
+        return sorted(n for n in names | there if not n.startswith("_contrib_"))
 
 
 class _Rewritten(Contrib):

@@ -154,10 +154,8 @@ class Pairing:
     ) -> Iterator[Measure]:
         reference_batch = reference_step.arrays("batch")
         port_batch = port_step.arrays("batch")
-        for name, partner in self.batch.pairs.items():
-            if name in reference_batch and partner in port_batch:
-                difference = distance(reference_batch[name], port_batch[partner])
-                yield self._measure("data", reference_step.number, name, difference)
+        for name, a, b in _of_both(self.batch, reference_batch, port_batch):
+            yield self._measure("data", reference_step.number, name, distance(a, b))
 
     def _forward(
         self, reference_step: RecordedStep, port_step: RecordedStep
@@ -186,10 +184,8 @@ class Pairing:
         port_norms = port_step.line["gradient_norms"]
         whole = [reference_step.arrays("gradients"), port_step.arrays("gradients")]
         floor = 1e-3 * math.hypot(*map(finite, reference_norms.values()))
-        for name, partner in self.variables.pairs.items():
-            if name not in reference_norms or partner not in port_norms:
-                continue
-            a, b = reference_norms[name], port_norms[partner]
+        for name, a, b in _of_both(self.variables, reference_norms, port_norms):
+            partner = self.variables.pairs[name]
             if name in whole[0] and partner in whole[1]:
                 difference = distance(whole[0][name], whole[1][partner], floor)
             else:
@@ -212,11 +208,8 @@ class Pairing:
         reference_norms = reference_step.line["change_norms"]
         port_norms = port_step.line["change_norms"]
         chance = 0.0
-        for name, partner in self.variables.pairs.items():
+        for name, a, b in _of_both(self.variables, reference_norms, port_norms):
             kind = self.reference.variables[name]["kind"]
-            if name not in reference_norms or partner not in port_norms:
-                continue
-            a, b = reference_norms[name], port_norms[partner]
             if name in self.noisy:
                 chance += step * (finite(a) + finite(b))
                 continue
@@ -227,6 +220,7 @@ class Pairing:
             yield self._measure(
                 layer, step, name, beyond_rounding(gap(a, b), a, rounding)
             )
+            partner = self.variables.pairs[name]
             if name in moved[0] and partner in moved[1]:
                 far = self._far(name, moved[0][name], moved[1][partner], rounding)
                 far = far / _SEVERAL_UPDATES if step > 1 else far
@@ -305,6 +299,15 @@ class Pairing:
         left = [n for n in self.batch.unmatched if self.batch.pairs]
         if left:
             yield f"parts of the batch that the port does not have: {', '.join(left)}"
+
+
+def _of_both(
+    parts: Matching, reference: Mapping[str, Any], port: Mapping[str, Any]
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the names that both have a value of, with the two values."""
+    for name, partner in parts.pairs.items():
+        if name in reference and partner in port:
+            yield name, reference[name], port[partner]
 
 
 def _not_exercised(recording: Recording) -> Iterator[str]:

@@ -21,7 +21,7 @@ from hookbridge.ground import compat
 from hookbridge.ground.package_files import packaged
 from hookbridge.tf1_names.installed_names import certainly_has, has, missing
 from hookbridge.tf1_names.outcome import joined
-from hookbridge.tf1_names.syntax import is_below, with_beginning
+from hookbridge.tf1_names.syntax import beginnings, is_below, with_beginning
 from hookbridge.tf1_names.target import DATA, table
 
 FILE = DATA / "contrib-1.15.json"
@@ -209,15 +209,13 @@ def in_files(path: str) -> tuple[str, str | None, str]:
 
 def _candidates_in_areas(path: str) -> Iterator[Candidate]:
     """Yield where a path that does not go through files may be found."""
-    parts = path.split(".")
-    for end in range(len(parts), 0, -1):
-        name, suffix = ".".join(parts[:end]), ".".join(parts[end:])
-        if name in NAMES:
-            yield Candidate(NAMES[name], suffix=suffix)
+    for full, suffix in beginnings(path):
+        if full in NAMES:
+            yield Candidate(NAMES[full], suffix=suffix)
             return
-        area = ".".join(parts[: end - 1])
+        area, _, name = full.rpartition(".")
         for source in AREAS.get(area, ()):
-            yield Candidate(source, parts[end - 1], suffix)
+            yield Candidate(source, name, suffix)
 
 
 def is_available(name: str) -> bool:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from hookbridge.tf1_names.outcome import V1, Resolution, hint
 from hookbridge.tf1_names.private_names import moved_in_keras
 from hookbridge.tf1_names.removed_in_libraries import removed_part
-from hookbridge.tf1_names.syntax import is_below
+from hookbridge.tf1_names.syntax import beginnings, is_below
 from hookbridge.tf1_names.target import Target, had_in_tf1, table
 
 KERAS = "keras"
@@ -69,19 +69,13 @@ def names_of(module: str) -> list[str]:
 def _row(name: str) -> tuple[_Row | None, str]:
     """Return what became of a name, or of its known beginning, and the rest."""
     rows: dict[str, dict[str, list[str | float]]] = table("keras-2.3")
-    parts = name.split(".")
-    for end in range(len(parts), 0, -1):
-        module = ".".join(parts[:end])
-        if module not in rows:
-            continue
-        names = rows[module]
-        inside = parts[end] if end < len(parts) else ""
-        if inside not in names:
-            return None, ""
-        moved_to, last_release = names[inside]
-        return _Row(str(moved_to), float(last_release)), ".".join(
-            ["", *parts[end + 1 :]]
-        )
+    for module, inside in beginnings(name):
+        if module in rows:
+            attribute, dot, suffix = inside.partition(".")
+            if attribute not in rows[module]:
+                return None, ""
+            moved_to, last_release = rows[module][attribute]
+            return _Row(str(moved_to), float(last_release)), f"{dot}{suffix}"
     return None, ""
 
 

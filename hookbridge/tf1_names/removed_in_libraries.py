@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from hookbridge.ground.extras import is_installed
 from hookbridge.ground.groups import grouped
+from hookbridge.tf1_names.syntax import beginnings
 from hookbridge.tf1_names.target import table
 
 
@@ -94,8 +95,5 @@ def removed_part(name: str) -> str:
     """
     if name.partition(".")[0] not in roots():
         return ""
-    parts = name.split(".")
-    beginnings = (".".join(parts[:end]) for end in range(len(parts), 0, -1))
-    return next(
-        (beginning for beginning in beginnings if beginning in removed_names()), ""
-    )
+    known = (start for start, _ in beginnings(name) if start in removed_names())
+    return next(known, "")

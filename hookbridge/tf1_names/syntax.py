@@ -17,6 +17,13 @@ def is_below(name: str, place: str) -> bool:
     return f"{name}.".startswith(f"{place}.")
 
 
+def beginnings(name: str) -> Iterator[tuple[str, str]]:
+    """Yield the beginnings of a dotted name, the longest first, each with the rest."""
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        yield ".".join(parts[:end]), ".".join(parts[end:])
+
+
 def with_beginning(name: str, places: Mapping[str, str]) -> str:
     """Return a name whose beginning has another place now; empty if it has none.
 

@@ -9,7 +9,13 @@ from typing import NamedTuple
 
 from hookbridge.old_programs.reading.import_statements import canonical, loaded
 from hookbridge.old_programs.reading.scopes import FOLLOWED, Scope, Scopes
-from hookbridge.tf1_names.syntax import called_function, parts_of, text_of
+from hookbridge.tf1_names.outcome import joined
+from hookbridge.tf1_names.syntax import (
+    beginnings,
+    called_function,
+    parts_of,
+    text_of,
+)
 
 
 class Given(NamedTuple):
@@ -122,11 +128,9 @@ class Names:
 
     def _followed(self, dotted: str) -> str:
         """Return a name that another module of the program has, as what it is there."""
-        parts = dotted.split(".")
-        for end in range(len(parts), 1, -1):
-            value = self.through.get(".".join(parts[:end]))
-            if value is not None:
-                return ".".join([value, *parts[end:]])
+        for attribute, inside in beginnings(dotted):
+            if attribute in self.through:
+                return joined(self.through[attribute], inside)
         return dotted
 
     def _meant(self, node: ast.Name) -> str | None:

@@ -6,7 +6,6 @@ AutoGraph runs these functions as they are: a function that it converts may impo
 from __future__ import annotations
 
 import inspect
-import types
 from typing import Any
 
 import tensorflow as tf
@@ -60,8 +59,10 @@ class Answers:
         module = self.module(dotted)
         try:
             value = self._checked(getattr(module, name), f"{dotted}.{name}")
-            if dotted.startswith(PYTHON) and inspect.ismodule(value):
-                return self._private_module(value)
+            # A private module may have another one only because it imports it.
+            is_private = dotted.startswith(PYTHON) and inspect.ismodule(value)
+            if is_private and is_below(value.__name__, PYTHON):
+                return views.find(self._targets_tf1, value.__name__)
             return value
         except AttributeError as missing:
             try:
@@ -72,11 +73,6 @@ class Answers:
                 raise ImportError(
                     f"cannot import name '{name}' from '{dotted}'"
                 ) from missing
-
-    def _private_module(self, module: types.ModuleType) -> Any:
-        """Return a module that another one has, maybe only because it imports it."""
-        name = module.__name__
-        return views.find(self._targets_tf1, name) if is_below(name, PYTHON) else module
 
     def _is_removed(self, dotted: str) -> bool:
         """Return whether an absent name can be imported, and raises when used.

@@ -164,9 +164,12 @@ class OwnCode:
         self.folder: str = os.path.realpath(folder)
         self._old_libraries = old_libraries
         paths = sysconfig.get_paths()
-        places = [paths[name] for name in ("stdlib", "platstdlib", "purelib")]
-        places += [paths["platlib"], site.getusersitepackages(), HERE]
-        places.append(os.path.join(HERE, "adapters"))  # a link, in a checkout
+        places = [
+            *(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")),
+            site.getusersitepackages(),
+            HERE,
+            os.path.join(HERE, "adapters"),  # a link, in a checkout
+        ]
         self._installed = tuple({os.path.realpath(p) + os.sep for p in places})
         self._folders: dict[str, bool] = {}
 

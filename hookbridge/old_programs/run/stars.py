@@ -28,10 +28,7 @@ def listed(targets_tf1: bool, dotted: str, module: object) -> Collection[str]:
     if root == KERAS and isinstance(module, View):
         return {*names_of(dotted), *_of_module(modules_of(module)[0])}
     parts = modules_of(module)[:-1] if isinstance(module, View) else ()
-    names = {}
-    for part in parts or (module,):
-        names.update(dict.fromkeys(_of_module(part)))
-    return names
+    return dict.fromkeys(n for part in parts or (module,) for n in _of_module(part))
 
 
 def _of_module(module: object) -> list[str]:

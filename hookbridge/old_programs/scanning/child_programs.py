@@ -26,7 +26,10 @@ def child_programs(module: Module, programs: Programs) -> Iterator[Finding]:
     """
     for node in module.nodes:
         for name in _started(module, node):
-            file = next(filter(os.path.isfile, _places(name, module, programs)), None)
+            own_folder = os.path.dirname(module.path)
+            folders = (own_folder, *programs.roots(module), os.getcwd())
+            paths = (os.path.join(folder, name) for folder in folders)
+            file = next(filter(os.path.isfile, paths), None)
             child = read_module(file) if file else None
             if isinstance(child, Module) and _is_of_tf1(child):
                 way = f"`hookbridge run {name}` instead of `python {name}`"
@@ -63,12 +66,6 @@ def _texts(node: ast.AST) -> list[str]:
     """Return the texts in an expression."""
     constants = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant))
     return [value for value in constants if isinstance(value, str)]
-
-
-def _places(name: str, module: Module, programs: Programs) -> Iterator[str]:
-    """Yield where a file may be that a command names."""
-    for folder in (os.path.dirname(module.path), *programs.roots(module), os.getcwd()):
-        yield os.path.join(folder, name)
 
 
 def _is_of_tf1(child: Module) -> bool:

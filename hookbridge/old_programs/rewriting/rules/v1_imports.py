@@ -12,7 +12,7 @@ from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 from hookbridge.tf1_names.private_names import FILES
 from hookbridge.tf1_names.resolution import is_of_no_version, resolve
-from hookbridge.tf1_names.syntax import root_of
+from hookbridge.tf1_names.syntax import is_below, root_of
 
 NAME = "v1-imports"
 _V1 = "tensorflow.compat.v1"
@@ -93,9 +93,8 @@ def _module(alias: ast.alias, is_whole: bool, context: Context) -> str:
     """
     name = canonical(alias.name)
     if alias.name not in _WHOLE:
-        is_other = not name.startswith("tf.") or name.startswith(_OTHERS)
         is_in_both = context.target.has(name) and context.target.has_v1(name)
-        if is_other or alias.name.startswith("tensorflow.compat.") or not is_in_both:
+        if not (_has_versions(alias.name) and is_in_both):
             return ""
     if alias.asname:
         is_kept = alias.name in _WHOLE and not context.imports.is_v1
@@ -109,18 +108,23 @@ def _module(alias: ast.alias, is_whole: bool, context: Context) -> str:
 def _import_from(node: ast.ImportFrom, context: Context) -> None:
     """Import from v1 what both have; what was removed is left to `dead-imports`."""
     module = "" if node.level else node.module or ""
-    module_name = canonical(module)
-    if module_name.partition(".")[0] != "tf" or module_name.startswith(_OTHERS):
-        return
-    if f"{module}.".startswith("tensorflow.compat."):
-        return
-    if not all(_is_in_v1(module, alias.name, context) for alias in node.names):
+    if not (
+        _has_versions(module)
+        and all(_is_in_v1(module, alias.name, context) for alias in node.names)
+    ):
         return
     name = module.replace("tensorflow", _V1, 1)
     if written := re.match(rf"from\s+({re.escape(module)})\s", context.code(node)):
         first, _ = context.span(node)
         span = first + written.start(1), first + written.end(1)
         context.change(NAME, node, span, name)
+
+
+def _has_versions(module: str) -> bool:
+    """Return whether v1 may have another version of a module of TensorFlow."""
+    is_compat = is_below(module, "tensorflow.compat")
+    name = canonical(module)
+    return is_below(name, "tf") and not (is_compat or name.startswith(_OTHERS))
 
 
 def _is_in_v1(module: str, name: str, context: Context) -> bool:
@@ -139,12 +143,7 @@ def _is_in_v1(module: str, name: str, context: Context) -> bool:
 def _load(node: ast.Call, context: Context) -> None:
     """Import v1 by a call: `import_module("tensorflow.compat.v1")`."""
     module = loaded(node)
-    module_name = canonical(module)
-    if module not in _WHOLE and not module_name.startswith("tf."):
-        return
-    if module.startswith("tensorflow.compat.") or module_name.startswith(_OTHERS):
-        return
-    if not context.target.has_v1(module_name):
+    if not (_has_versions(module) and context.target.has_v1(canonical(module))):
         return
     name = module.replace("tensorflow", _V1, 1)
     more = ', fromlist=["v1"]' if ast.unparse(node.func) == "__import__" else ""
