@@ -38,7 +38,7 @@ def _of_modules() -> frozenset[str]:
 @functools.cache
 def _of_objects() -> frozenset[str]:
     """Return the names of methods that classes no longer have, or that take more."""
-    return removed_attributes.names() | removed_randomness.MAKERS.keys()
+    return removed_attributes.names() | removed_randomness.OLD_CALLS.keys()
 
 
 @functools.cache
@@ -258,7 +258,7 @@ def _modules() -> frozenset[str]:
 @functools.cache
 def _imported() -> frozenset[str]:
     names: set[str] = {*removed_names.names(), *removed_names.modules()}
-    return frozenset(names | removed_arguments.makers().keys())
+    return frozenset(names | removed_arguments.FUNCTIONS)
 
 
 @functools.cache

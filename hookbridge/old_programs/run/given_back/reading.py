@@ -110,7 +110,7 @@ class Reader:
             elif full in removed_names.modules():
                 return self._module_below(module, name)
         value = getattr(module, name)
-        is_changed = self._takes_more and full in removed_arguments.makers()
+        is_changed = self._takes_more and full in removed_arguments.FUNCTIONS
         if is_changed and inspect.isroutine(value):
             return removed_arguments.taking_more(full, value)
         return value

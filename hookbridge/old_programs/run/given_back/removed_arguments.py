@@ -53,40 +53,22 @@ _NO_NUMBER = (
 _TOO_LARGE = "out of bounds for"
 
 
-_Maker: TypeAlias = Callable[[_Function], _Function]
-
-
-@functools.cache
-def makers() -> dict[str, _Maker]:
-    """Return functions, and what makes each take its old arguments too."""
-    by_function: dict[str, _Maker] = {
-        **dict.fromkeys(old_values.STACKING, _of_any),
-        **dict.fromkeys(old_values.WHOLE, _of_floats),
-        old_values.READING: _reading,
-        **dict.fromkeys(_OF_LISTS, _of_unequal_lists),
-        **dict.fromkeys(old_values.OF_ARRAYS, _of_unequal_rows),
-        **{
-            name: functools.partial(_loading, today=today)
-            for name, today in old_values.LOADING.items()
-        },
-        **{f"random.{n}": make for n, make in removed_randomness.MAKERS.items()},
-    }
-    for name in OF_FUNCTIONS.keys() - {old_values.READING}:
-        renaming = functools.partial(_renaming, changes=OF_FUNCTIONS[name])
-        by_function[name] = (
-            _both(renaming, by_function[name]) if name in by_function else renaming
-        )
-    return by_function
-
-
-def _both(outer: _Maker, inner: _Maker) -> _Maker:
-    return lambda function: outer(inner(function))
-
-
 @functools.cache
 def taking_more(name: str, function: _Function) -> _Function:
     """Return the function of that name, which takes its old arguments, too."""
-    return not_converted(functools.wraps(function)(makers()[name](function)))
+    changes, old_call = _changes_of(name, function), _OLD_CALLS.get(name)
+
+    @functools.wraps(function)
+    def taking(*args: Any, **named: Any) -> Any:
+        for old in changes.keys() & named.keys():
+            value = named.pop(old)
+            if changes[old].new:
+                named[changes[old].new] = value
+        if old_call is None:
+            return function(*args, **named)
+        return old_call(function, *args, **named)
+
+    return not_converted(taking)
 
 
 def not_converted(function: _Any) -> _Any:
@@ -118,30 +100,20 @@ def way_out(error: BaseException) -> str:
     )
 
 
-def _renaming(function: _Function, changes: dict[str, Change]) -> _Function:
-    """Return the function, which takes arguments by their old names too."""
+def _changes_of(name: str, function: _Function) -> dict[str, Change]:
+    """Return the renamed arguments of a function, unless it takes the old names."""
+    # `_reading` takes those of `numpy.fromstring`.
+    changes = {} if name == old_values.READING else OF_FUNCTIONS.get(name, {})
     with contextlib.suppress(ValueError):  # it does not tell its arguments
         parameters = signature(function).parameters.keys()
         changes = {} if changes.keys() <= parameters else changes
-
-    def taking(*args: Any, **named: Any) -> Any:
-        for old in changes.keys() & named.keys():
-            value = named.pop(old)
-            if changes[old].new:
-                named[changes[old].new] = value
-        return function(*args, **named)
-
-    return taking
+    return changes
 
 
-def _of_any(function: _Function) -> _Function:
-    """Return the function of a sequence, which takes any iterable."""
-
-    def taking(*args: Any, **named: Any) -> Any:
-        args = (*map(_listed, args[:1]), *args[1:])
-        return function(*args, **{k: _listed(v) for k, v in named.items()})
-
-    return taking
+def _of_any(function: _Function, /, *args: Any, **named: Any) -> Any:
+    """Call the function of a sequence with any iterable."""
+    args = (*map(_listed, args[:1]), *args[1:])
+    return function(*args, **{k: _listed(v) for k, v in named.items()})
 
 
 def _listed(value: Any) -> Any:
@@ -149,17 +121,13 @@ def _listed(value: Any) -> Any:
     return list(value) if is_iterator else value
 
 
-def _of_floats(function: _Function) -> _Function:
-    """Return the function of whole numbers, which takes floats that are whole."""
-
-    def taking(*args: Any, **named: Any) -> Any:
-        try:
-            return function(*args, **named)
-        except TypeError:
-            pass  # a program may call it often, and seldom has a float
-        return function(*map(whole, args), **{k: whole(v) for k, v in named.items()})
-
-    return taking
+def _of_floats(function: _Function, /, *args: Any, **named: Any) -> Any:
+    """Call the function of whole numbers with floats that are whole."""
+    try:
+        return function(*args, **named)
+    except TypeError:
+        pass  # a program may call it often, and seldom has a float
+    return function(*map(whole, args), **{k: whole(v) for k, v in named.items()})
 
 
 def whole(value: Any) -> Any:
@@ -168,54 +136,58 @@ def whole(value: Any) -> Any:
     return int(value) if is_whole else value
 
 
-def _reading(function: _Function) -> _Function:
+def _reading(
+    function: _Function,
+    /,
+    string: object,
+    dtype: Any = float,
+    count: int = -1,
+    sep: str = "",
+    **more: Any,
+) -> Any:
     """`numpy.fromstring`, which reads bytes as numbers where it has no separator."""
-
-    def taking(
-        string: object, dtype: Any = float, count: int = -1, sep: str = "", **more: Any
-    ) -> Any:
-        if sep:
-            return function(string, dtype, count, sep=sep, **more)
-        data = string.encode() if isinstance(string, str) else string
-        return np.frombuffer(data, dtype, count).copy()
-
-    return taking
+    if sep:
+        return function(string, dtype, count, sep=sep, **more)
+    data = string.encode() if isinstance(string, str) else string
+    return np.frombuffer(data, dtype, count).copy()
 
 
-def _loading(function: _Function, today: str) -> _Function:
-    """Return the function of a stream and a loader, which does without a loader."""
-
-    def taking(stream: object, *loader: Any, **named: Any) -> Any:
-        if loader or named:
-            return function(stream, *loader, **named)
-        return pkgutil.resolve_name(today)(stream)
-
-    return taking
+def _loading(
+    today: str, function: _Function, /, stream: object, *loader: Any, **named: Any
+) -> Any:
+    """Call the function of a stream and a loader, which does without a loader."""
+    if loader or named:
+        return function(stream, *loader, **named)
+    return pkgutil.resolve_name(today)(stream)
 
 
-def _of_unequal_rows(function: _Function) -> _Function:
-    """Return a function like `numpy.array`, with rows of unequal length."""
-
-    def taking(*args: Any, **named: Any) -> Any:
-        return numpy_arrays.of_unequal_rows(function, *args, **named)
-
-    return taking
-
-
-def _of_unequal_lists(function: _Function) -> _Function:
-    """Return the function of arrays, with lists of rows of unequal length."""
-
-    def taking(*args: Any, **named: Any) -> Any:
-        try:
-            return function(*args, **named)
-        except ValueError as e:
-            if numpy_arrays.UNEQUAL not in str(e):
-                raise
-        by_name = {name: _as_array(value) for name, value in named.items()}
-        return function(*map(_as_array, args), **by_name)
-
-    return taking
+def _of_unequal_lists(function: _Function, /, *args: Any, **named: Any) -> Any:
+    """Call the function of arrays with lists of rows of unequal length."""
+    try:
+        return function(*args, **named)
+    except ValueError as e:
+        if numpy_arrays.UNEQUAL not in str(e):
+            raise
+    by_name = {name: _as_array(value) for name, value in named.items()}
+    return function(*map(_as_array, args), **by_name)
 
 
 def _as_array(value: object) -> Any:
     return numpy_arrays.array(value) if isinstance(value, list | tuple) else value
+
+
+# Function -> what calls it with its old arguments too.
+_OLD_CALLS: dict[str, _Function] = {
+    **dict.fromkeys(old_values.STACKING, _of_any),
+    **dict.fromkeys(old_values.WHOLE, _of_floats),
+    old_values.READING: _reading,
+    **dict.fromkeys(_OF_LISTS, _of_unequal_lists),
+    **dict.fromkeys(old_values.OF_ARRAYS, numpy_arrays.of_unequal_rows),
+    **{
+        name: functools.partial(_loading, today)
+        for name, today in old_values.LOADING.items()
+    },
+    **{f"random.{n}": call for n, call in removed_randomness.OLD_CALLS.items()},
+}
+# Every function that takes old arguments again.
+FUNCTIONS: frozenset[str] = frozenset({*_OLD_CALLS, *OF_FUNCTIONS})
