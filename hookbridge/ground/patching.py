@@ -63,6 +63,25 @@ def patched(target: object, **methods: Any) -> Iterator[None]:
         patches.remove()
 
 
+def wrap(target: object, **around: Callable[..., Any]) -> None:
+    """Call functions in the place of methods, for as long as their owner lives.
+
+    Args:
+      target: the object, class or module.
+      **around: what is called; it gets the plain method before the arguments.
+    """
+    methods = {name: _around(getattr(target, name), around[name]) for name in around}
+    InstanceMethods(target, methods).install()
+
+
+def _around(plain: Callable[..., Any], call: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(plain)
+    def method(*args: Any, **named: Any) -> Any:
+        return call(plain, *args, **named)
+
+    return method
+
+
 def before_close(session: Session, act: Callable[[], None]) -> None:
     """Call a function once, when a session is closed; it is closed after that.
 

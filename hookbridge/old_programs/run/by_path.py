@@ -11,40 +11,42 @@ import os
 import runpy
 import sys
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.machinery import SourceFileLoader
 from typing import Any
 
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground import patching
 from hookbridge.old_programs.run.own_modules import OwnLoader
 from hookbridge.old_programs.run.own_program import Program
 
 
 def follow(program: Program) -> None:
     """From now on `OwnLoader` loads these files too, until the process ends."""
-    plain_code, plain_run = SourceFileLoader.get_code, runpy.run_path
 
-    def get_code(self: SourceFileLoader, fullname: str) -> Any:
+    def code_of(
+        get_code: Callable[..., Any], self: SourceFileLoader, fullname: str
+    ) -> Any:
         path = os.path.abspath(self.get_filename(fullname))
         # A loader of another class has its own way.
         if type(self) is not SourceFileLoader or path not in program.own:
-            return plain_code(self, fullname)
+            return get_code(self, fullname)
         return OwnLoader(fullname, path, program).get_code(fullname)
 
-    def run_path(
+    def run(
+        run_path: Callable[..., dict[str, Any]],
         path_name: str,
         init_globals: Mapping[str, Any] | None = None,
         run_name: str | None = None,
     ) -> dict[str, Any]:
         path = os.path.abspath(os.fsdecode(path_name))
         if not path.endswith(".py") or path not in program.own:
-            return plain_run(path_name, dict(init_globals or {}), run_name)
+            return run_path(path_name, dict(init_globals or {}), run_name)
         name = "<run_path>" if run_name is None else run_name
         code = OwnLoader(name, path, program).get_code(name)
         return _run(code, name, os.fsdecode(path_name), init_globals or {})
 
-    InstanceMethods(SourceFileLoader, {"get_code": get_code}).install()
-    InstanceMethods(runpy, {"run_path": run_path}).install()
+    patching.wrap(SourceFileLoader, get_code=code_of)
+    patching.wrap(runpy, run_path=run)
 
 
 def _run(

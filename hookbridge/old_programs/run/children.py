@@ -36,17 +36,17 @@ class Inherited:
 
 def inherit(launch: Launch) -> None:
     """Add the item to the message of every child that this process will spawn."""
-    plain = multiprocessing.spawn.get_preparation_data
 
-    def get_preparation_data(name: str) -> dict[str, Any]:
-        data = plain(name)
+    def with_world(
+        get_preparation_data: Callable[[str], dict[str, Any]], name: str
+    ) -> dict[str, Any]:
+        data = get_preparation_data(name)
         data["hookbridge"] = Inherited(launch)
         if data.pop("init_main_from_path", None) is not None:
             data["init_main_from_name"] = SPAWNED
         return data
 
-    methods = {"get_preparation_data": get_preparation_data}
-    patching.InstanceMethods(multiprocessing.spawn, methods).install()
+    patching.wrap(multiprocessing.spawn, get_preparation_data=with_world)
 
 
 def start(launch: Launch, path: list[str]) -> None:

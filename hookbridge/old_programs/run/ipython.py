@@ -12,7 +12,7 @@ import sys
 import tempfile
 import types
 import warnings
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any
 
 import IPython
@@ -163,17 +163,18 @@ def _prepare_files(shell: Any, program: Program) -> None:
 
     The shell may be one of a running kernel, so that its own compiler stays.
     """
-    run_file = shell.safe_execfile
 
     def compile_file(source: bytes, filename: Any, symbol: str) -> Any:
         return OwnLoader("__main__", os.fspath(filename), program).get_code("__main__")
 
-    def run(fname: Any, *where: Any, **more: Any) -> None:
+    def run(
+        run_file: Callable[..., None], fname: Any, *where: Any, **more: Any
+    ) -> None:
         with patching.patched(shell, compile=compile_file):
             # `shell_futures` lets the shell's compiler compile the file.
             run_file(fname, *where, **{**more, "shell_futures": True})
 
-    patching.InstanceMethods(shell, {"safe_execfile": run}).install()
+    patching.wrap(shell, safe_execfile=run)
 
 
 def _version(line: str) -> None:

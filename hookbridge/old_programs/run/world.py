@@ -6,11 +6,10 @@ TensorFlow, and what `import tensorflow` means in the program's own files.
 
 from __future__ import annotations
 
-import functools
 import importlib.util
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,15 +146,14 @@ def _end_coordinators_with_threads() -> None:
 
     from hookbridge.adapters.parameter_server.exit import end_with_threads
 
-    kind = tf.distribute.experimental.ParameterServerStrategy
-    plain = kind.__init__
-
-    @functools.wraps(plain)
-    def init(self: Any, *args: Any, **named: Any) -> None:
-        plain(self, *args, **named)
+    def ends_with_threads(
+        init: Callable[..., None], self: Any, *args: Any, **named: Any
+    ) -> None:
+        init(self, *args, **named)
         end_with_threads(self)
 
-    patching.InstanceMethods(kind, {"__init__": init}).install()
+    kind = tf.distribute.experimental.ParameterServerStrategy
+    patching.wrap(kind, __init__=ends_with_threads)
 
 
 def check_not_imported() -> None:

@@ -7,8 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from hookbridge.ground import compat
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground import compat, patching
 
 # Takes the model, the arguments by their names, and the callbacks among them; returns
 # the callbacks that `fit` gets.
@@ -30,20 +29,16 @@ def change_fit(change: Change, *endings: str) -> None:
     is_apart = compat.tf_version() > compat.LAST_WITH_KERAS2
     for ending in endings:
         owner = compat.private(_MODULES[ending][is_apart]).Model
-        InstanceMethods(owner, {"fit": _changed(owner.fit, change)}).install()
+        patching.wrap(owner, fit=functools.partial(_changed, change))
 
 
-def _changed(plain: Callable[..., Any], change: Change) -> Callable[..., Any]:
-    """Return `fit` with `change` for lists of callbacks."""
-    signature = inspect.signature(plain)
-
-    @functools.wraps(plain)
-    def fit(self: Any, *args: Any, **named: Any) -> Any:
-        bound = signature.bind(self, *args, **named)
-        callbacks = bound.arguments.get("callbacks")
-        if isinstance(callbacks, list | tuple):
-            callbacks = change(self, bound.arguments, list(callbacks))
-            bound.arguments["callbacks"] = callbacks
-        return plain(*bound.args, **bound.kwargs)
-
-    return fit
+def _changed(
+    change: Change, fit: Callable[..., Any], self: Any, *args: Any, **named: Any
+) -> Any:
+    """Call `fit` with `change` for lists of callbacks."""
+    bound = inspect.signature(fit).bind(self, *args, **named)
+    callbacks = bound.arguments.get("callbacks")
+    if isinstance(callbacks, list | tuple):
+        callbacks = change(self, bound.arguments, list(callbacks))
+        bound.arguments["callbacks"] = callbacks
+    return fit(*bound.args, **bound.kwargs)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from hookbridge.contrib.private_modules import keras2_package
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground import patching
 from hookbridge.tf1_names.changes import changes_in
 from hookbridge.tf1_names.keras_arguments import of_today
 
@@ -28,8 +28,7 @@ def bring_back() -> None:
     for name, kind in _classes():
         if kind not in done:
             done.add(kind)
-            init = _taking(vars(kind)["__init__"], name)
-            InstanceMethods(kind, {"__init__": init}).install()
+            patching.wrap(kind, __init__=functools.partial(_with_old_arguments, name))
 
 
 def _classes() -> Iterator[tuple[str, type]]:
@@ -47,12 +46,9 @@ def _classes() -> Iterator[tuple[str, type]]:
                     yield name, kind
 
 
-def _taking(plain: Callable[..., None], name: str) -> Callable[..., None]:
-    """Return the constructor, which takes the old arguments, too."""
-
-    @functools.wraps(plain)
-    def init(self: Any, *args: Any, **named: Any) -> None:
-        args, named = of_today(name, args, named)
-        plain(self, *args, **named)
-
-    return init
+def _with_old_arguments(
+    name: str, init: Callable[..., None], self: Any, *args: Any, **named: Any
+) -> None:
+    """Call a constructor, which takes the old arguments, too."""
+    args, named = of_today(name, args, named)
+    init(self, *args, **named)

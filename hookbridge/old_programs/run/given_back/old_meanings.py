@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from hookbridge.ground import compat, patching
 from hookbridge.old_programs.run.given_back.removed_arguments import whole
 
+Init: TypeAlias = Callable[..., None]
 # The first TensorFlow, (major, minor), whose `SummarySaverHook` has to have a place.
 _NEEDS_A_PLACE = (2, 22)
 
@@ -27,15 +27,12 @@ def bring_back() -> None:
 
     from hookbridge.legacy.readers import methods_on_the_cpu
 
-    constructors: dict[Any, Callable[[Any], Any]] = {
-        tf.distribute.cluster_resolver.TPUClusterResolver: _without_a_tpu,
-        tf.compat.v1.Dimension: _of_whole_floats,
-    }
+    resolver = tf.distribute.cluster_resolver.TPUClusterResolver
+    patching.wrap(resolver, __init__=_without_a_tpu)
+    patching.wrap(tf.compat.v1.Dimension, __init__=_of_whole_floats)
     if compat.tf_version() >= _NEEDS_A_PLACE:
-        constructors[tf.compat.v1.train.SummarySaverHook] = _without_a_place
-    for kind, change in constructors.items():
-        init = change(kind.__init__)
-        patching.InstanceMethods(kind, {"__init__": init}).install()
+        hook = tf.compat.v1.train.SummarySaverHook
+        patching.wrap(hook, __init__=_without_a_place)
     for strategy in (tf.distribute.Strategy, tf.compat.v1.distribute.Strategy):
         patching.InstanceMethods(strategy, {"experimental_run_v2": _run}).install()
     reader = tf.compat.v1.ReaderBase
@@ -48,40 +45,28 @@ def _run(self: Any, *args: Any, **named: Any) -> Any:
     return self.run(*args, **named)
 
 
-def _without_a_tpu(plain: Any) -> Any:
-    """Return the constructor whose TPU may have an empty name."""
-
-    @functools.wraps(plain)
-    def init(self: Any, tpu: Any = None, *others: Any, **named: Any) -> None:
-        plain(self, "local" if tpu == "" else tpu, *others, **named)
-
-    return init
+def _without_a_tpu(
+    init: Init, self: Any, tpu: Any = None, *others: Any, **named: Any
+) -> None:
+    """Make a resolver whose TPU may have an empty name."""
+    init(self, "local" if tpu == "" else tpu, *others, **named)
 
 
-def _of_whole_floats(plain: Any) -> Any:
-    """Return the constructor that takes 3.0 for 3."""
-
-    @functools.wraps(plain)
-    def init(self: Any, value: Any) -> None:
-        plain(self, whole(value))
-
-    return init
+def _of_whole_floats(init: Init, self: Any, value: Any) -> None:
+    """Make a dimension, which may be 3.0 for 3."""
+    init(self, whole(value))
 
 
-def _without_a_place(plain: Any) -> Any:
-    """Return the constructor that needs no `output_dir` or `summary_writer`."""
-
-    @functools.wraps(plain)
-    def init(
-        self: Any,
-        save_steps: int | None = None,
-        save_secs: float | None = None,
-        output_dir: str | None = None,
-        summary_writer: Any = None,
-        **others: Any,
-    ) -> None:
-        if output_dir is None and summary_writer is None:
-            output_dir = ""  # TensorFlow makes no writer for it
-        plain(self, save_steps, save_secs, output_dir, summary_writer, **others)
-
-    return init
+def _without_a_place(
+    init: Init,
+    self: Any,
+    save_steps: int | None = None,
+    save_secs: float | None = None,
+    output_dir: str | None = None,
+    summary_writer: Any = None,
+    **others: Any,
+) -> None:
+    """Make a hook that needs no `output_dir` or `summary_writer`."""
+    if output_dir is None and summary_writer is None:
+        output_dir = ""  # TensorFlow makes no writer for it
+    init(self, save_steps, save_secs, output_dir, summary_writer, **others)

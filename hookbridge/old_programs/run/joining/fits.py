@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -15,14 +16,11 @@ _LOOPS = ("fit", "fit_generator")
 
 def join(joiner: Joiner) -> None:
     """Guests join every `fit` from now on."""
+    joined = functools.partial(_joined, joiner)
+    reported = functools.partial(_reported, joiner)
     for owner in dict.fromkeys(owners()):
-        loops = {
-            name: _joined(joiner, vars(owner)[name])
-            for name in _LOOPS
-            if name in vars(owner)
-        }
-        methods = {"train_on_batch": _reported(joiner, owner.train_on_batch)}
-        patching.InstanceMethods(owner, {**methods, **loops}).install()
+        loops = {name: joined for name in _LOOPS if name in vars(owner)}
+        patching.wrap(owner, train_on_batch=reported, **loops)
 
 
 def owners() -> Iterator[Any]:
@@ -43,35 +41,32 @@ def _owner(keras: Any) -> Any:
     return next(c for c in type(model).__mro__ if "fit" in vars(c))
 
 
-def _joined(joiner: Joiner, fit: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method with the guests after the callbacks that its caller gives."""
-    signature = inspect.signature(fit)
-
-    def joined(self: Any, *args: Any, **named: Any) -> Any:
-        if joiner.is_inside:
-            return fit(self, *args, **named)
-        bound = signature.bind(self, *args, **named)
-        callbacks: Any = bound.arguments.get("callbacks")
-        added = joiner.callbacks()
-        if kinds.is_callback_list(callbacks):
-            for callback in added:
-                callbacks.append(callback)
-        else:
-            listed = [] if callbacks is None else kinds.flatten(callbacks)
-            bound.arguments["callbacks"] = [*listed, *added]
-        with joiner.inside():
-            return fit(*bound.args, **bound.kwargs)
-
-    return joined
+def _joined(
+    joiner: Joiner, fit: Callable[..., Any], self: Any, *args: Any, **named: Any
+) -> Any:
+    """Call a loop with the guests after the callbacks that its caller gives."""
+    if joiner.is_inside:
+        return fit(self, *args, **named)
+    bound = inspect.signature(fit).bind(self, *args, **named)
+    callbacks: Any = bound.arguments.get("callbacks")
+    added = joiner.callbacks()
+    if kinds.is_callback_list(callbacks):
+        for callback in added:
+            callbacks.append(callback)
+    else:
+        listed = [] if callbacks is None else kinds.flatten(callbacks)
+        bound.arguments["callbacks"] = [*listed, *added]
+    with joiner.inside():
+        return fit(*bound.args, **bound.kwargs)
 
 
-def _reported(joiner: Joiner, method: Callable[..., Any]) -> Callable[..., Any]:
-    def call(self: Any, *args: Any, **named: Any) -> Any:
-        if not joiner.is_inside:
-            joiner.note_unjoined(
-                "Model.train_on_batch",
-                "a loop of the program's own calls no callbacks; `Model.fit` does",
-            )
-        return method(self, *args, **named)
-
-    return call
+def _reported(
+    joiner: Joiner, method: Callable[..., Any], *args: Any, **named: Any
+) -> Any:
+    """Call a method, which no guest joins."""
+    if not joiner.is_inside:
+        joiner.note_unjoined(
+            "Model.train_on_batch",
+            "a loop of the program's own calls no callbacks; `Model.fit` does",
+        )
+    return method(*args, **named)

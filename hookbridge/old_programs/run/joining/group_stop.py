@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import atexit
 import weakref
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground import patching
 from hookbridge.ground.protocols import Coordinator, Graph, Session
 from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.hook import GroupStopHook
@@ -21,6 +22,7 @@ from hookbridge.jobs.loops.tasks.task_checks import trainers
 from hookbridge.old_programs.run.joining.sessions import change_hooks, trains
 
 TOKEN_SECS = 0.5
+_Method: TypeAlias = Callable[..., Any]
 
 
 def join() -> None:
@@ -34,11 +36,11 @@ def join() -> None:
 
 def _join_supervisors() -> None:
     """Make each later `Supervisor`, which knows no hooks, call the hook."""
-    kind = tf.compat.v1.train.Supervisor
-    init, prepare, stop = kind.__init__, kind.prepare_or_wait_for_session, kind.stop
     hooks: weakref.WeakKeyDictionary[Any, GroupStopHook] = weakref.WeakKeyDictionary()
 
-    def joined(self: Any, graph: Graph | None = None, *args: Any, **named: Any) -> None:
+    def joined(
+        init: _Method, self: Any, graph: Graph | None = None, *args: Any, **named: Any
+    ) -> None:
         # The graph is finalized in `init`.
         with (graph or tf.compat.v1.get_default_graph()).as_default():
             for hook in _group_stop_hooks([]):
@@ -46,21 +48,25 @@ def _join_supervisors() -> None:
                 hooks[self] = hook
         init(self, graph, *args, **named)
 
-    def prepared(self: Any, *args: Any, **named: Any) -> Any:
+    def prepared(prepare: _Method, self: Any, *args: Any, **named: Any) -> Any:
         session = prepare(self, *args, **named)
         if hook := hooks.get(self):
             _begin(hook, session, self.coord)
         return session
 
-    def stopped(self: Any, *args: Any, **named: Any) -> None:
+    def stopped(stop: _Method, self: Any, *args: Any, **named: Any) -> None:
         if hook := hooks.pop(self, None):
             hook.end(None)
             # Threads that wait for gradients end when the session is closed.
             named["ignore_live_threads"] = True
         stop(self, *args, **named)
 
-    methods = {"prepare_or_wait_for_session": prepared, "stop": stopped}
-    InstanceMethods(kind, {"__init__": joined, **methods}).install()
+    patching.wrap(
+        tf.compat.v1.train.Supervisor,
+        __init__=joined,
+        prepare_or_wait_for_session=prepared,
+        stop=stopped,
+    )
 
 
 def _begin(hook: GroupStopHook, session: Session, coord: Coordinator) -> None:

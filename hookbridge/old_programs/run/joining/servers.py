@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Callable
 from typing import Any
 
 from hookbridge import errors
@@ -25,11 +26,11 @@ def follow() -> None:
     """
     import tensorflow as tf
 
-    server = tf.distribute.Server
-    init = server.__init__
     variables_set: list[str] = []
 
-    def followed(self: Any, *args: Any, **named: Any) -> None:
+    def followed(
+        init: Callable[..., None], self: Any, *args: Any, **named: Any
+    ) -> None:
         init(self, *args, **named)
         if variables_set:
             # Several servers: this process is a whole cluster and has no single task.
@@ -40,7 +41,7 @@ def follow() -> None:
             if variables_set[0]:
                 os.environ[VARIABLE] = variables_set[0]
 
-    patching.InstanceMethods(server, {"__init__": followed}).install()
+    patching.wrap(tf.distribute.Server, __init__=followed)
 
 
 def _place(server_def: Any) -> str:

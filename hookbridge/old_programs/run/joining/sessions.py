@@ -23,13 +23,18 @@ def join(joiner: Joiner) -> None:
             return hooks
         return [*hooks, *joiner.hooks()]
 
+    def inside(method: Callable[..., Any], *args: Any, **named: Any) -> Any:
+        with joiner.inside():
+            return method(*args, **named)
+
     change_hooks(with_guests, joiner.inside)
-    kind = kind_of_sessions()
-    methods = {
-        name: _inside(joiner, getattr(kind, name))
-        for name in ("run", "run_step_fn", "close", "__exit__")
-    }
-    patching.InstanceMethods(kind, methods).install()
+    patching.wrap(
+        kind_of_sessions(),
+        run=inside,
+        run_step_fn=inside,
+        close=inside,
+        __exit__=inside,
+    )
     plain_steps.join(joiner)
 
 
@@ -44,17 +49,20 @@ def change_hooks(
       making: returns the context in which the session is made.
     """
     servers.follow()
-    kind = kind_of_sessions()
-    init = kind.__init__
 
     def joined(
-        self: Any, session_creator: object, hooks: Any, *args: Any, **named: Any
+        init: Callable[..., None],
+        self: Any,
+        session_creator: object,
+        hooks: Any,
+        *args: Any,
+        **named: Any,
     ) -> None:
         all_hooks = hooks_of(list(hooks or ()))
         with making():
             init(self, session_creator, all_hooks, *args, **named)
 
-    patching.InstanceMethods(kind, {"__init__": joined}).install()
+    patching.wrap(kind_of_sessions(), __init__=joined)
 
 
 def kind_of_sessions() -> Any:
@@ -65,11 +73,3 @@ def kind_of_sessions() -> Any:
 def trains(graph: Graph) -> bool:
     """Return whether a run on a graph can be a training step."""
     return StepFinder(graph, collected.global_step(graph)).trains
-
-
-def _inside(joiner: Joiner, method: Callable[..., Any]) -> Callable[..., Any]:
-    def marked(self: Any, *args: Any, **named: Any) -> Any:
-        with joiner.inside():
-            return method(self, *args, **named)
-
-    return marked
