@@ -55,10 +55,9 @@ def _guests_among(callbacks: Sequence[Any]) -> list[Any]:
 
     A copy of a callback, and one that `as_callbacks` was not given, has one too.
     """
-    items = [unwrapped(callback) for callback in callbacks]
     return [
         item
-        for item in items
+        for item in map(unwrapped, callbacks)
         if _IS_GUEST.get(item)
         or not (
             isinstance(item, Inserted)
@@ -135,8 +134,9 @@ class FitStates(
         self._rescue: Any = weakref.finalize(everyone, self.saves.rescue)
         # A new list: the old one may be the user's, or shared with another hook. A
         # `fit` that has made no step may have left its listener there.
-        before = self._hook._listeners
-        listeners = [item for item in before if not isinstance(item, FitStates)]
+        listeners = [
+            item for item in self._hook._listeners if not isinstance(item, FitStates)
+        ]
         assign(self._hook, _listeners=[*listeners, self])
         run.states.append(self)
         run.waited_for.append(self)
@@ -148,15 +148,6 @@ class FitStates(
             call_after_others(everyone, self._calls_after_others)
 
     # -- called by the first and the last callback of the list, `list_ends` ----------
-
-    @property
-    def _calls_before_others(self) -> Calls:
-        return {
-            "on_epoch_begin": self._before_epoch_begin,
-            "on_test_begin": self._before_validation_or_epoch_end,
-            "on_epoch_end": self._before_validation_or_epoch_end,
-            "on_train_end": self._before_train_end,
-        }
 
     @property
     def _calls_after_others(self) -> Calls:
@@ -181,7 +172,13 @@ class FitStates(
 
     def _after_train_begin(self, logs: Logs = None) -> None:
         """Those callbacks with a state go on with it."""
-        call_before_others(calling_list(), self._calls_before_others)
+        calls = {
+            "on_epoch_begin": self._before_epoch_begin,
+            "on_test_begin": self._before_validation_or_epoch_end,
+            "on_epoch_end": self._before_validation_or_epoch_end,
+            "on_train_end": self._before_train_end,
+        }
+        call_before_others(calling_list(), calls)
         if not self.saves.part.callbacks:
             return
         of_checkpoint = restored_from(self._model, self._folder)
