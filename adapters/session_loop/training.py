@@ -31,7 +31,7 @@ from hookbridge.adapters.session_loop.training_stop import TrainingStop
 from hookbridge.adapters.session_loop.validation_run import ValidationRun
 from hookbridge.adapters.session_state.run_state import RunState
 from hookbridge.adapters.state.loop_state import LoopState
-from hookbridge.adapters.state.moments import Ending
+from hookbridge.adapters.state.moments import is_early_end
 from hookbridge.ground.protocols import Coordinator, Graph, RunContext, Session
 
 
@@ -319,13 +319,13 @@ class TrainingRun(CallbackRun):
             # Other workers have made the last steps of the epoch, and ended the job.
             self._end_epoch()
             partial = False
-        ending = Ending(
+        is_early = is_early_end(
             in_epoch=partial,
             epochs_left=clock.falls_short(self.step, self.config.epochs),
             is_of_data=data_ended,
             by_callback=by_callback,
         )
-        with self._state.ending(ending):
+        with self._state.ending(is_early=is_early):
             if partial:
                 self._end_epoch()
                 if data_ended:

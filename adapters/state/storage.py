@@ -18,6 +18,20 @@ def name_of(task: str) -> str:
     return f"hookbridge.{task}" if task else "hookbridge"
 
 
+def prefix_of(saver: object, path: object, step: int | None) -> str:
+    """Return the path of the checkpoint that a saver writes, without suffix.
+
+    Args:
+      saver: the saver, which may write the step with zeros before it.
+      path: what it is told to save to.
+      step: the global step that it is told; None for none.
+    """
+    if step is None:
+        return str(path)
+    pads = getattr(saver, "_pad_step_number", False)
+    return f"{path}-{step:08d}" if pads else f"{path}-{step}"
+
+
 def json_path(prefix: str, name: str) -> str:
     """Return the path of the JSON file of a state."""
     return f"{prefix}.{name}.json"

@@ -14,6 +14,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from hookbridge.contrib.private_modules import KERAS, keras2_package
+from hookbridge.ground.groups import grouped
 from hookbridge.legacy import picture_methods
 from hookbridge.tf1_names.removed_in_libraries import removed_names
 
@@ -122,11 +123,8 @@ def _by_name() -> dict[str, list[str]]:
     known = [
         n for n, row in rows if row.is_method and (row.replacement or row.is_given_back)
     ]
-    classes: dict[str, list[str]] = {}
-    for full in {*known, *OURS}:
-        kind, _, name = full.rpartition(".")
-        classes.setdefault(name, []).append(kind)
-    return classes
+    parts = (full.rpartition(".") for full in {*known, *OURS})
+    return grouped((name, kind) for kind, _, name in parts)
 
 
 def attribute(owner: object, name: str) -> Any:

@@ -73,10 +73,8 @@ class Notebook:
     def uses_ipython(self) -> Cell | None:
         """The first cell that plain Python cannot run; None without one."""
         marked = {int(number) for number in _cells_with_marks(self.text)}
-        for cell in self.code:
-            if not cell.is_python or cell.number in marked:
-                return cell
-        return None
+        cells = (c for c in self.code if not c.is_python or c.number in marked)
+        return next(cells, None)
 
     @property
     def old_pins(self) -> tuple[tuple[int, str], ...]:

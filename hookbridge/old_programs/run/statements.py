@@ -32,6 +32,7 @@ from hookbridge.old_programs.run.given_back.asking import (
 from hookbridge.tf1_names import keras_arguments
 from hookbridge.tf1_names.old_values import mode_of_today, old_mode
 from hookbridge.tf1_names.renamed_arguments import change_of, surplus
+from hookbridge.tf1_names.syntax import called_function
 
 HELPER = "__hookbridge__"
 ROOTS = ("tensorflow", KERAS)
@@ -195,7 +196,7 @@ class _Rewriting(ast.NodeTransformer):
         self.generic_visit(node)
         if _is_answered(module := loaded(node)):
             return ast.copy_location(self._call("module", module), node)
-        if isinstance(node.func, ast.Name) and node.func.id == "hasattr":
+        if called_function(node) == "hasattr":
             asked = self._call("has")
             asked.args, asked.keywords = node.args, node.keywords
             return ast.copy_location(asked, node)

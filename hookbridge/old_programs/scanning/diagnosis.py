@@ -35,6 +35,7 @@ from hookbridge.old_programs.scanning.findings import (
 from hookbridge.old_programs.scanning.removed_modules import by_removed_module
 from hookbridge.old_programs.scanning.scan import UNUSED_WAY, findings_of
 from hookbridge.tf1_names.removed_in_libraries import removed_part
+from hookbridge.tf1_names.syntax import is_below
 from hookbridge.tf1_names.target import Target
 
 # A rewrite does not look into other libraries.
@@ -160,7 +161,7 @@ def _at_import(
     module: Module, package: str, code: str, name: str, way: str
 ) -> Iterator[Finding]:
     """Yield a finding at the first import of a package; other files may import it."""
-    nodes = (node for node in module.nodes if package in _packages(node))
+    nodes = (n for n in module.nodes if any(is_below(i, package) for i in _named(n)))
     for node in itertools.islice(nodes, 1):
         yield finding_at(module, node, code, name, way)
 
@@ -183,10 +184,6 @@ def _not_in_libraries(programs: Programs) -> Iterator[Finding]:
             if programs.is_unused(module, import_.bound):
                 code, way = "UNUSED_IMPORT", UNUSED_WAY
             yield finding_at(module, import_.node, code, import_.full, way, _KEPT)
-
-
-def _packages(node: ast.AST) -> set[str]:
-    return {name.partition(".")[0] for name in _named(node)}
 
 
 def _named(node: ast.AST) -> set[str]:

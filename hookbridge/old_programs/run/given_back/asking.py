@@ -23,7 +23,7 @@ from hookbridge.old_programs.run.given_back import (
     removed_randomness,
 )
 from hookbridge.tf1_names import removed_in_libraries
-from hookbridge.tf1_names.syntax import root_of
+from hookbridge.tf1_names.syntax import called_function, root_of
 
 HELPER = "__hookbridge_given__"
 _READING = "hookbridge.old_programs.run.given_back.reading"
@@ -178,8 +178,8 @@ class _Asking(ast.NodeTransformer):
         self.generic_visit(node)
         if _is_removed(name := loaded(node)):
             return self._call(node, "module", ast.Constant(name))
-        is_asking = isinstance(node.func, ast.Name) and node.func.id == "getattr"
-        if is_asking and len(node.args) == 2 and not node.keywords:
+        is_asking = called_function(node) == "getattr" and not node.keywords
+        if is_asking and len(node.args) == 2:
             owner = node.args[0]
             if isinstance(owner, ast.Name) and self._names.scopes.may_be_module(owner):
                 return self._call(node, "of", *node.args)
