@@ -32,7 +32,6 @@ from hookbridge.tf1_names.syntax import is_below
 # Private modules of TensorFlow 1 that are a package of their own today.
 ESTIMATOR = "tensorflow.python.estimator"
 PYTHON = "tensorflow.python"
-PYTHON_KERAS = "tensorflow.python.keras"
 KERAS = "keras"
 
 
@@ -61,7 +60,7 @@ class Package(LazyModule):
 
 def find(dotted: str) -> Any:
     """Return the module that a name below `tensorflow.python` means."""
-    if is_below(dotted, PYTHON_KERAS):
+    if is_below(dotted, f"{PYTHON}.keras"):
         return _find_in_keras(dotted)
     return _find_in_tensorflow(dotted)
 

@@ -44,9 +44,11 @@ def _ptp(
     """Not `numpy.ptp`: it calls the method of a class below, which may call this."""
     highest: Any = np.maximum
     lowest: Any = np.minimum
-    highest = highest.reduce(self, axis, None, out, keepdims)
-    lowest = lowest.reduce(self, axis, None, None, keepdims)
-    return np.subtract(highest, lowest, out)
+    return np.subtract(
+        highest.reduce(self, axis, None, out, keepdims),
+        lowest.reduce(self, axis, None, None, keepdims),
+        out,
+    )
 
 
 def _newbyteorder(self: Any, new_order: str = "S") -> Any:

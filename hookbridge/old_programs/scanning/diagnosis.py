@@ -18,7 +18,8 @@ from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.reading.libraries import old_libraries
 from hookbridge.old_programs.reading.library_losses import library_losses
 from hookbridge.old_programs.reading.modules import Module, Unread
-from hookbridge.old_programs.reading.programs import Programs, read_programs
+from hookbridge.old_programs.reading.program_files import read_programs
+from hookbridge.old_programs.reading.programs import Programs
 from hookbridge.old_programs.reading.removed_imports import (
     is_absent,
     missing_modules,
@@ -181,7 +182,7 @@ def _not_in_libraries(programs: Programs) -> Iterator[Finding]:
             root = import_.full.partition(".")[0]
             code = "LIBRARY_NAME"
             way = f"its current name in {root}, or an older release of {root}"
-            if programs.is_unused(module, import_.bound):
+            if programs.names.is_unused(module, import_.bound):
                 code, way = "UNUSED_IMPORT", UNUSED_WAY
             yield finding_at(module, import_.node, code, import_.full, way, _KEPT)
 

@@ -14,7 +14,7 @@ from hookbridge.old_programs.reading.in_program import InProgram
 from hookbridge.old_programs.reading.keras_signs import new_keys
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.named_uses import uses
-from hookbridge.old_programs.reading.programs import read_programs
+from hookbridge.old_programs.reading.program_files import read_programs
 from hookbridge.old_programs.reading.python2 import FROM_PYTHON_2
 from hookbridge.old_programs.scanning import calls, guests, private_keras
 from hookbridge.old_programs.scanning.earlier_releases import of_earlier_releases
