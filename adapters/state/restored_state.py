@@ -45,11 +45,10 @@ class Saved:
 
     def entry_of(self, callback: Callback) -> Entry | None:
         """Return the state of a callback, or None if it has none here."""
-        pairs = self._matches.pairs
-        known = ((n, c) for n, c in enumerate(self._callbacks) if n in pairs)
-        return next(
-            (self.file.entries[pairs[n]] for n, c in known if c is callback), None
-        )
+        for index, place in self._matches.pairs.items():
+            if self._callbacks[index] is callback:
+                return self.file.entries[place]
+        return None
 
     def report(self, *, is_own: bool) -> None:
         """Log where the run goes on, with whose state; who is missing if `is_own`."""
