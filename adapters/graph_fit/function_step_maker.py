@@ -8,12 +8,12 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.graph_fit.functions import LoopFunction
-from hookbridge.adapters.graph_fit.graph_names import learning_rate
 from hookbridge.adapters.graph_fit.keras_graph import KerasGraphPart
 from hookbridge.adapters.graph_fit.keras_session import KerasSession, KerasSessionPart
 from hookbridge.adapters.graph_fit.step_call import StepCall
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
+from hookbridge.adapters.keras_model.optimizers import optimizer_of, rate_of
 from hookbridge.ground import compat
 from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import AnyFunction, Arguments, KerasModel, Session
@@ -40,8 +40,7 @@ class FunctionStepMaker(StepMaker):
         self._graph = graph
         self._session = session
         self._function: LoopFunction | None = None
-        self._step_call: StepCall
-        self._request: tuple[Any, Any, Any]
+        self._step_call: StepCall  # that of the present step
         self._last: list[Any] = []
 
     @property
@@ -58,14 +57,13 @@ class FunctionStepMaker(StepMaker):
         """Return the session that makes the callable of Keras's function."""
 
         def make_step(options: object) -> AnyFunction:
-            rate = learning_rate(self._model)
+            rate = rate_of(optimizer_of(self._model))
             step = StepCall(session, options, self._fetches_of(function), rate)
 
             def call(
                 *values: object, run_metadata: tf.compat.v1.RunMetadata | None = None
             ) -> Any:
-                request = (step, values, function.run_options, run_metadata)
-                return self._run.call(*request)
+                return self._run.call(step, values, function.run_options, run_metadata)
 
             return call
 

@@ -32,14 +32,8 @@ class KerasGraphPart(GraphPart):
         watch_collections()
         self._run = run
         self._model = run.model
-        self._graph: tf.Graph
         self._is_begun = False
-        self._is_built = False
-        # All are there from `build` on.
-        self._collections: GraphCollections
-        self._variables: HookVariables
-        self._names: GraphNames
-        self._counter: tf.Variable
+        self._is_built = False  # all others are there from `build` on
 
     def build(
         self, session: Session, mode: str | None, fetches: Mapping[str, Any]

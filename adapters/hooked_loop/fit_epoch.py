@@ -21,7 +21,8 @@ class FitEpoch:
 
     def __init__(self, length: int | None = None) -> None:
         self._length = length
-        self._number: int | None = None  # None before the first one
+        # That of the open epoch or of the next one; None before the first one.
+        self.number: int | None = None
         self._is_open = False
         self._begin: int | None = None  # the global step, from its first step on
         # That at which an earlier run began this epoch, which goes on.
@@ -29,7 +30,7 @@ class FitEpoch:
 
     def begin(self, number: int, earlier_begin: int | None = None) -> None:
         """Begin the epoch; an earlier run may have begun it at another step."""
-        self._number, self._is_open, self._begin = number, True, None
+        self.number, self._is_open, self._begin = number, True, None
         self._earlier_begin = earlier_begin
 
     def step_begins(self, step: int) -> None:
@@ -39,7 +40,7 @@ class FitEpoch:
 
     def end(self, number: int) -> None:
         """End the epoch; the next one is the one to go on with."""
-        self._number, self._is_open = number + 1, False
+        self.number, self._is_open = number + 1, False
 
     def is_whole(self, step: int) -> bool:
         """Return whether the epoch has no step, or all of them."""
@@ -48,13 +49,12 @@ class FitEpoch:
 
     def state(self, step: int, rates: Mapping[str, float], means: Means) -> LoopState:
         """Return what is saved at a global step, with the means so far."""
-        number, is_open = self._number, self._is_open
-        if number is not None and is_open and self._begin is not None:
-            # Killed now, it has no end: `fit` cannot make an epoch without steps.
-            is_open = not self.is_whole(step)
-            number = number if is_open else number + 1
+        number, is_open = self.number, self._is_open
         if number is None:
             return LoopState(step, rates, None, (0, 0))
+        if is_open and self._begin is not None and self.is_whole(step):
+            # Killed now, it has no end: `fit` cannot make an epoch without steps.
+            number, is_open = number + 1, False
         if not is_open:
             return LoopState(step, rates, None, (number, step), number=number)
         begins = (self._earlier_begin, self._begin, step)

@@ -34,25 +34,14 @@ def note_restored(model: KerasModel, prefix: str) -> None:
     _RESTORED.put(model, (prefix, steps_counted(model)))
 
 
-def checkpoint_of(graph: GraphPart, save: Save) -> Checkpoint:
-    """Return a checkpoint of the present values of a graph, which was written."""
-
-    def write_again() -> None:
-        with graph.calling_hooks():
-            save.write()
-
-    return Checkpoint(save.prefix, save.session, graph.values, write_again, save.order)
-
-
 def restored_from(model: KerasModel, folder: str) -> str | None:
     """Return the checkpoint that a model was restored from.
 
     None if it is not in `folder`, or if the model has been trained since.
     """
     prefix, step = _RESTORED.get(model) or ("", -1)
-    if not prefix or steps_counted(model) != step:
-        return None
-    return prefix if os.path.abspath(os.path.dirname(prefix)) == folder else None
+    is_there = os.path.abspath(os.path.dirname(prefix)) == folder
+    return prefix if is_there and steps_counted(model) == step else None
 
 
 class FitSaves:
@@ -80,7 +69,7 @@ class FitSaves:
         _NEWEST[folder] = self
         self._run_number = run_number
         self._folder = folder
-        self._graph: GraphPart | None = graph  # None after the end
+        self._graph: Any = graph  # None after the end
         self._backups = backups_of(guests)
         self.keeper = StateKeeper(lambda: (self.step, self.in_step))
         self.part: Part = Part(guests, lambda: loop(self.step))
@@ -101,21 +90,32 @@ class FitSaves:
 
         Returns what the loops of that run have saved.
         """
-        files = self.keeper.files
-        files.parts = [self.part]
-        saved = None if prefix is None else files.read(prefix)
+        self.keeper.files.parts = [self.part]
+        saved = None if prefix is None else self.keeper.files.read(prefix)
         self.part.begin()
         if saved is None:
             return ()
         self.part.restore(saved)
-        return saved.loops
+        return saved.file.loops
 
     # -- checkpoints -----------------------------------------------------------------
 
     def before_save(self, prefix: str, step: int, order: WriteOrder) -> None:
         """Write the state beside a checkpoint that is about to be written."""
         self.step = step
-        self.keeper.before_save(prefix, order)
+        self.keeper.write_state(Checkpoint(prefix, order=order))
+
+    def note(self, save: Save) -> None:
+        """Note a checkpoint that was written, to be written again after its step."""
+        graph = self._graph
+
+        def write() -> None:
+            with graph.calling_hooks():
+                save.write()
+
+        self.keeper.note(
+            Checkpoint(save.prefix, save.session, graph.values, write, save.order)
+        )
 
     def begin_step(self) -> None:
         """Begin a step: what the last one has saved is final."""
@@ -140,16 +140,15 @@ class FitSaves:
     def rescue(self) -> None:
         """Write the state once more after an error, if the checkpoint is current."""
         # Garbage may be collected anywhere, also where nothing can be read.
-        graph = self._graph
-        if self.is_newest and graph is not None and graph.can_be_read:
-            checkpoints = self.keeper.checkpoints
+        checkpoints = self.keeper.checkpoints
+        if self.is_newest and self._graph.can_be_read:
             try:
                 are_current = all(checkpoint.is_current for checkpoint in checkpoints)
             except RuntimeError:  # `clear_session` closed the session of a v1 graph
                 are_current = False
             if are_current:
                 self.keeper.write_state(*checkpoints)
-        for checkpoint in self.keeper.checkpoints:
+        for checkpoint in checkpoints:
             checkpoint.order.release()
 
     # -- backups ---------------------------------------------------------------------
@@ -157,7 +156,7 @@ class FitSaves:
     def save_backups(self, *, in_epoch: bool) -> None:
         """Write the state beside new backups, within an epoch or at its end."""
         backups = [b for b in self._backups if b.is_in_epoch or not in_epoch]
-        new = [backup for backup in backups if backup.is_new()]
-        if new and self._graph is not None:
+        new = [Checkpoint(backup.prefix) for backup in backups if backup.is_new()]
+        if new:
             self.step = self._graph.step_number
-            self.keeper.save_backups(new)
+            self.keeper.write_state(*new)

@@ -18,7 +18,6 @@ from hookbridge.adapters.hooked_loop.fit_epoch import FitEpoch, length_in
 from hookbridge.adapters.hooked_loop.fit_rate import FitRate
 from hookbridge.adapters.hooked_loop.fit_saves import (
     FitSaves,
-    checkpoint_of,
     restored_from,
 )
 from hookbridge.adapters.hooked_loop.list_ends import (
@@ -29,11 +28,11 @@ from hookbridge.adapters.hooked_loop.list_ends import (
 )
 from hookbridge.adapters.hooked_loop.model_values import snapshot
 from hookbridge.adapters.keras_model.optimizers import steps_counted
-from hookbridge.adapters.state import attributes, identity
+from hookbridge.adapters.state import attributes, identity, storage
 from hookbridge.adapters.state.backups import Backup, backups_of, newest
 from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.loop_state import Epoch, LoopState, Means, open_epoch
-from hookbridge.adapters.state.moments import Ending
+from hookbridge.adapters.state.moments import is_early_end
 from hookbridge.adapters.state.save_keepers import Save, SaveKeeper
 from hookbridge.adapters.state.write_order import WriteOrder, wait_for_writes
 from hookbridge.ground.memory import Fact
@@ -55,10 +54,9 @@ def _guests_among(callbacks: Sequence[Any]) -> list[Any]:
 
     A copy of a callback, and one that `as_callbacks` was not given, has one too.
     """
-    items = [unwrapped(callback) for callback in callbacks]
     return [
         item
-        for item in items
+        for item in map(unwrapped, callbacks)
         if _IS_GUEST.get(item)
         or not (
             isinstance(item, Inserted)
@@ -100,7 +98,6 @@ class FitStates(
         # What has the epoch that an earlier run has begun, until this one begins one.
         self._open_epoch: tuple[Epoch, Means] | None = None
         self._earlier_means = Means()  # those from which the epoch still has to go on
-        self._epochs_left = False
         call_before_others(everyone, {"on_train_begin": self._before_train_begin})
         note_guests(_guests_among(everyone.callbacks))
 
@@ -135,8 +132,9 @@ class FitStates(
         self._rescue: Any = weakref.finalize(everyone, self.saves.rescue)
         # A new list: the old one may be the user's, or shared with another hook. A
         # `fit` that has made no step may have left its listener there.
-        before = self._hook._listeners
-        listeners = [item for item in before if not isinstance(item, FitStates)]
+        listeners = [
+            item for item in self._hook._listeners if not isinstance(item, FitStates)
+        ]
         assign(self._hook, _listeners=[*listeners, self])
         run.states.append(self)
         run.waited_for.append(self)
@@ -148,15 +146,6 @@ class FitStates(
             call_after_others(everyone, self._calls_after_others)
 
     # -- called by the first and the last callback of the list, `list_ends` ----------
-
-    @property
-    def _calls_before_others(self) -> Calls:
-        return {
-            "on_epoch_begin": self._before_epoch_begin,
-            "on_test_begin": self._before_validation_or_epoch_end,
-            "on_epoch_end": self._before_validation_or_epoch_end,
-            "on_train_end": self._before_train_end,
-        }
 
     @property
     def _calls_after_others(self) -> Calls:
@@ -176,12 +165,18 @@ class FitStates(
             if checkpoint is None
             else files.step_of(checkpoint) or steps_counted(self._model)
         )
-        backups = backups_of(map(unwrapped, calling_list().callbacks))
+        backups = backups_of(calling_list().callbacks)
         self._backup, _ = newest(checkpoint, step, backups, files)
 
     def _after_train_begin(self, logs: Logs = None) -> None:
         """Those callbacks with a state go on with it."""
-        call_before_others(calling_list(), self._calls_before_others)
+        calls = {
+            "on_epoch_begin": self._before_epoch_begin,
+            "on_test_begin": self._before_validation_or_epoch_end,
+            "on_epoch_end": self._before_validation_or_epoch_end,
+            "on_train_end": self._before_train_end,
+        }
+        call_before_others(calling_list(), calls)
         if not self.saves.part.callbacks:
             return
         of_checkpoint = restored_from(self._model, self._folder)
@@ -222,7 +217,6 @@ class FitStates(
 
     def _after_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """After all callbacks have had the end of an epoch."""
-        self._epochs_left = epoch + 1 < self._num_epochs
         self._epoch.end(epoch)
         self.saves.keeper.settle()
         if self._run.has_begun:
@@ -232,7 +226,8 @@ class FitStates(
     def _before_train_end(self, logs: Logs = None) -> None:
         """Before any callback has the end of the training."""
         self.saves.in_step = False
-        self._end_early(in_epoch=False, epochs_left=self._epochs_left)
+        next_epoch = self._epoch.number or 0
+        self._end_early(in_epoch=False, epochs_left=next_epoch < self._num_epochs)
 
     def _after_train_end(self, logs: Logs = None) -> None:
         """After all callbacks have had the end of the training."""
@@ -244,9 +239,8 @@ class FitStates(
 
     def _after_test_end(self, logs: Logs = None) -> None:
         """Give the last checkpoint the events of an `evaluate` after the `fit`."""
-        if not self._is_over or not self.saves.is_newest:
-            return
-        if steps_counted(self._model) == self.saves.step:
+        is_last = self._is_over and self.saves.is_newest
+        if is_last and steps_counted(self._model) == self.saves.step:
             self.saves.keeper.write_state(*self.saves.keeper.checkpoints)
 
     # -- called by the run -----------------------------------------------------------
@@ -267,30 +261,27 @@ class FitStates(
 
     def before_save(self, session: Session, global_step_value: Any) -> None:
         """See `CheckpointSaverListener`."""
-        step = int(global_step_value)
-        prefix = f"{self._hook._save_path}-{step}"
+        prefix = self._prefix(global_step_value)
         wait_for_writes(prefix)
-        self.saves.before_save(prefix, step, WriteOrder(prefix))
+        self.saves.before_save(prefix, int(global_step_value), WriteOrder(prefix))
 
     def after_save(self, session: Session, global_step_value: Any) -> None:
         """See `CheckpointSaverListener`."""
-        step = int(global_step_value)
-        path = tf.train.latest_checkpoint(self._hook._checkpoint_dir)
-        if path is None:
-            return
+        step, prefix = int(global_step_value), self._prefix(global_step_value)
         saver, save_path = self._hook._get_saver(), self._hook._save_path
         write = functools.partial(saver.save, session, save_path, global_step=step)
-        self._note_written(Save(session, step, path, write, WriteOrder(path)))
+        self.saves.note(Save(session, step, prefix, write, WriteOrder(prefix)))
+
+    def _prefix(self, step: Any) -> str:
+        """Return the path of the checkpoint that the hook writes at a step."""
+        hook = self._hook
+        return storage.prefix_of(hook._get_saver(), hook._save_path, int(step))
 
     def save_session(self, save: Save) -> None:
         """See `SaveKeeper`."""
+        self.saves.before_save(save.prefix, int(save.step), save.order)
         save.write()
-        self._note_written(save)
-
-    def _note_written(self, save: Save) -> None:
-        if not self.saves.keeper.files.exists(save.prefix):  # it pads the step
-            self.saves.before_save(save.prefix, int(save.step), save.order)
-        self.saves.keeper.note(checkpoint_of(self._run.host.graph_part, save))
+        self.saves.note(save)
 
     # --------------------------------------------------------------------------------
 
@@ -314,13 +305,12 @@ class FitStates(
         run = self._run
         if self.saves.is_frozen or not run.has_begun or run.is_over:
             return
-        ending = Ending(
+        if is_early_end(
             in_epoch=in_epoch,
             epochs_left=epochs_left,
             is_of_data=run.host.step_maker.data_ended,
             by_callback=not run.is_stopped,
-        )
-        if ending.is_early:
+        ):
             self.saves.keeper.settle()
             self._save_now()
             self.saves.freeze()

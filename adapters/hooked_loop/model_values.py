@@ -41,16 +41,9 @@ def snapshot(model: KerasModel) -> Callable[[], None]:
     """
     lasting = [v for v in variables.model_variables(model) if not v.local]
     saved = [v.eager for v in lasting if not v.is_aggregated]
-    if not tf.executing_eagerly():
-        backend: Any = keras_behind(model).backend
-        before = backend.batch_get_value(saved)
-        return lambda: backend.batch_set_value(list(zip(saved, before, strict=True)))
-    firsts = [variables.components(variable)[0] for variable in saved]
-    values = [first.numpy() for first in firsts]
-
-    def go_back() -> None:
-        for variable, first, value in zip(saved, firsts, values, strict=True):
-            if not np.array_equal(first.numpy(), value):
-                variable.assign(value)
-
-    return go_back
+    if tf.executing_eagerly():
+        values = [variables.components(variable)[0].numpy() for variable in saved]
+    else:
+        values = keras_behind(model).backend.batch_get_value(saved)
+    pairs = list(zip(saved, values, strict=True))
+    return lambda: variables.assign_all(model, pairs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import re
 from collections.abc import Collection, Mapping
@@ -218,11 +219,10 @@ def layer_class(name: str, weights: Mapping[str, Any]) -> str:
 
 def layer_paths(layers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return the name of each layer in the file's containers, `{scope: name}`."""
-    used: dict[str, int] = {}
+    used = collections.Counter[str]()
     paths = {}
     for scope, weights in layers.items():
         name = layer_class(scope, weights)
-        number = used.get(name, 0)
-        used[name] = number + 1
-        paths[scope] = f"{name}_{number}" if number else name
+        paths[scope] = f"{name}_{used[name]}" if used[name] else name
+        used[name] += 1
     return paths

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -46,9 +47,9 @@ class _BatchRun(CallbackRun):
         self.deliver(f"on_{self.mode}_batch_end", self._batch, self._logs_of_batch())
         self._batch += 1
 
+    @abc.abstractmethod
     def _logs_of_batch(self) -> Mapping[str, Any]:
         """Return the logs of the batch that has ended."""
-        raise NotImplementedError
 
 
 class EvaluationRun(_BatchRun):
@@ -87,8 +88,11 @@ class EvaluationRun(_BatchRun):
                 else self._plain
             )
             fed = fed_placeholders(self.graph, run_context.original_args.feed_dict)
-            taken = self._pulls.fetched_with
-            tensors = {s.key: s.tensor for s in wanted if taken(s, step, fed)}
+            tensors = {
+                s.key: s.tensor
+                for s in wanted
+                if self._pulls.fetched_with(s, step, fed)
+            }
             request = (tf.compat.v1.train.SessionRunArgs(tensors) if tensors else None,)
             self._requests.add(step, request)
         return request[0]

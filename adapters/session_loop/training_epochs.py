@@ -65,11 +65,11 @@ class TrainingEpochs:
         self._next = self.clock.number + 1
         has_begun = self._has_begun_before
         self._begin_means(session)
-        self._rates.begin_epoch()
-        with self._without_effect() if has_begun else contextlib.nullcontext():
+        with contextlib.ExitStack() as undoing:
+            if has_begun:
+                undoing.enter_context(self._rates.undone())
+                undoing.enter_context(self._without_effect())
             self._deliver("on_epoch_begin", self.clock.number, {})
-        if has_begun:
-            self._rates.undo_epoch()
 
     def warn_of_missed(self, number: int) -> None:
         """Warn of the epochs before `number` that had no step in this process."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from hookbridge.adapters.state.backups import Backup, newest
 from hookbridge.adapters.state.keeper import StateKeeper
 from hookbridge.adapters.state.moments import Checkpoint
 from hookbridge.adapters.state.parts import Part
-from hookbridge.adapters.state.restored_state import Saved, note_ended
+from hookbridge.adapters.state.restored_state import Saved
 from hookbridge.adapters.state.save_keepers import Save, SaveKeeper
 from hookbridge.adapters.state.write_order import WriteOrder
 from hookbridge.ground.patching import before_close
@@ -32,7 +32,6 @@ class KeptRun:
     part: Part
     backups: Sequence[Backup] = ()
     is_ready: bool = False  # whether its callbacks go on in the present session
-    is_over: bool = False  # whether they had `on_train_end`
 
 
 class GraphKeeper(SaveKeeper):
@@ -47,15 +46,12 @@ class GraphKeeper(SaveKeeper):
         self.savers: FollowedSavers = FollowedSavers(
             graph, self.before_save, self.after_save
         )
-        # None in a worker too that does not know where the chief saves: it keeps no
-        # state.
+        # None in the process that writes the checkpoints.
         self._worker: WorkerCheckpoints | None = None
         task = ""
-        self._is_worker: bool = task_of() == "worker"
-        if self._is_worker:
+        if task_of() == "worker":
             task = f"worker-{ClusterConfig.from_environment().task_index}"
-            if checkpoint_dir is not None:
-                self._worker = WorkerCheckpoints(checkpoint_dir)
+            self._worker = WorkerCheckpoints(checkpoint_dir)
         self.states: StateKeeper = StateKeeper(self._now, task)
         if not task and checkpoint_dir is not None:
             rewriting.undo(checkpoint_dir)
@@ -66,16 +62,13 @@ class GraphKeeper(SaveKeeper):
         self._session: Any = None
         self._found: Saved | None = None
         self._backup: Backup | None = None  # what the session goes on from, if any
-        # Checkpoints whose state has to wait: for the events of their step, or until
-        # all callbacks know the session.
-        self._pending: list[Checkpoint] = []
 
     def join(self, run: KeptRun) -> None:
         """Add callbacks, before their session is created."""
         if self._session is not None:
             # The runs so far belong to an earlier session.
-            self._session, self._pending = None, []
-            self.states.checkpoints = []
+            self._session = None
+            self.states.checkpoints, self.states.waiting = [], []
             self._runs.clear()
         self._runs.append(run)
 
@@ -94,34 +87,30 @@ class GraphKeeper(SaveKeeper):
         """
         if self._worker is not None:
             return step
-        checkpoint = self.savers.last_restored.get(session)
-        self._backup, step = newest(checkpoint, step, backups, self.states.files)
+        self._backup, step = newest(
+            self._checkpoint_of(session), step, backups, self.states.files
+        )
         return step
 
     def restore(self, session: Session, *, went_back: bool) -> Saved | None:
         """Return what callbacks have to go on from in a new session, if anything."""
         if session is not self._session:
             # A worker that made a new session goes on as it is.
-            goes_on = self._session is not None and self._is_worker and not went_back
+            goes_on = self._session is not None and self._goes_on(went_back)
             self._session = session
             self.states.seal(session)
-            for checkpoint in self._pending:
-                if checkpoint.session is not session:
-                    checkpoint.seal()
             for run in self._runs:
                 run.is_ready = False
             # Those of a session that was never created are there a second time.
             runs = {tuple(map(id, run.part.callbacks)): run for run in self._runs}
             self._set_runs(list(runs.values()))
-            is_lost = self._is_worker and self._worker is None
-            self._found = None if goes_on or is_lost else self._read()
+            self._found = None if goes_on else self._read()
         return self._found
 
     def _read(self) -> Saved | None:
-        """Read the state to go on with: a backup's, a worker's or a checkpoint's."""
-        worker = self._worker
+        """Read the state to go on with: that of a backup or of a checkpoint."""
         self.savers.collecting.remove()
-        if not self.savers.followed and worker is None:
+        if not self.savers.followed and self._worker is None:
             # A Scaffold adds a saver to the collection only if it makes the saver.
             logging.warning(
                 "hookbridge: the saver of this session's Scaffold is not in the "
@@ -131,27 +120,24 @@ class GraphKeeper(SaveKeeper):
                 "saver)`."
             )
         backup, self._backup = self._backup, None
-        of_checkpoint = self._checkpoint_of(self._session)
-        prefix = of_checkpoint if backup is None else backup.prefix
-        if prefix is None:
-            return None
-        # A worker without a state of its own takes over the chief's.
-        of_chief = worker is not None and not self.states.files.exists(prefix)
-        return self.states.files.read(prefix, "" if of_chief else None)
+        prefix = backup.prefix if backup else self._checkpoint_of(self._session)
+        return None if prefix is None else self.states.files.read(prefix)
 
     def _checkpoint_of(self, session: Session) -> str | None:
         """Return the checkpoint that a session has the values of, or None."""
-        if self._worker is not None:
-            return self._worker.newest()
-        return self.savers.last_restored.get(session)
+        worker, restored = self._worker, self.savers.last_restored
+        return restored.get(session) if worker is None else worker.newest()
 
     def is_lost(self, session: Session, *, went_back: bool) -> bool:
-        """Return whether a session that replaces another one has nothing of it.
+        """Return whether a session that replaces another one has nothing of it."""
+        return not self._goes_on(went_back) and self._checkpoint_of(session) is None
+
+    def _goes_on(self, went_back: bool) -> bool:
+        """Return whether a session that replaces another one has what that had.
 
         A worker's variables are on the servers, which a new session finds unchanged.
         """
-        goes_on = self._is_worker and not went_back
-        return not goes_on and self._checkpoint_of(session) is None
+        return self._worker is not None and not went_back
 
     def _set_runs(self, runs: list[KeptRun]) -> None:
         self._runs = runs
@@ -164,20 +150,26 @@ class GraphKeeper(SaveKeeper):
             self.savers.known.add(self._session)
             # A state of the middle of its step lacks what a new run has delivered: the
             # end of the epoch, and what callbacks have set there.
-            lacks = self._found is not None and self._found.is_in_step
-            has_state = self.states.files.exists
-            late = [e for e in self._pending if lacks or not has_state(e.prefix)]
-            self._write_late(late)
+            lacks = self._found is not None and self._found.file.is_in_step
+            self._write_late(
+                checkpoint
+                for checkpoint in self.states.waiting
+                if lacks or not self.states.files.exists(checkpoint.prefix)
+            )
 
     def _now(self) -> tuple[int, bool]:
         """Return the step, and whether a run has not had all its events yet."""
         step = max(int(run.training.step) for run in self._runs)
         return step, any(run.training.in_step for run in self._runs)
 
+    def _is_known(self, session: Session) -> bool:
+        """Return whether it is the session in which all callbacks have their state."""
+        return session is self._session and all(run.is_ready for run in self._runs)
+
     def _must_wait(self, session: Session) -> bool:
-        return session is not self._session or any(
-            run.training.in_step or not run.is_ready for run in self._runs
-        )
+        """Return whether callbacks lack the session, or events of its last step."""
+        in_step = any(run.training.in_step for run in self._runs)
+        return in_step or not self._is_known(session)
 
     def save_session(self, save: Save) -> None:
         """See `SaveKeeper`; a saver of the graph does the same around each save."""
@@ -195,13 +187,8 @@ class GraphKeeper(SaveKeeper):
           prefix: the path of the checkpoint.
           order: see `Checkpoint`.
         """
-        is_known = session is self._session and all(run.is_ready for run in self._runs)
-        if is_known and not self._is_worker:
-            self.states.before_save(prefix, order)
-            step, _ = self._now()
-            for run in self._runs:
-                if run.is_over:
-                    note_ended(run.part.callbacks, prefix, step)
+        if self._worker is None and self._is_known(session):
+            self.states.write_state(Checkpoint(prefix, order=order))
 
     def after_save(
         self,
@@ -218,41 +205,42 @@ class GraphKeeper(SaveKeeper):
           write_as_saved: writes the checkpoint once more.
           order: see `Checkpoint`.
         """
-        if self._is_worker:
+        if self._worker is not None:
             order.release()
             return
         mark = functools.partial(session_variables.writes, session)
         checkpoint = Checkpoint(prefix, session, mark, write_as_saved, order)
         if self._must_wait(session):
-            self._pending.append(checkpoint)
+            self.states.waiting.append(checkpoint)
         else:
             self.states.note(checkpoint)
             checkpoint.finish()
 
-    def _write_late(self, checkpoints: list[Checkpoint]) -> None:
+    def _write_late(self, checkpoints: Iterable[Checkpoint]) -> None:
         """Write checkpoints with what callbacks have set, then the state of each.
 
         No other one that waits is written.
         """
-        self._pending = []
-        if checkpoints:
-            self.states.note(*checkpoints)
+        late, self.states.waiting = list(checkpoints), []
+        if late:
+            self.states.note(*late)
             self.states.settle()
 
     def step_is_over(self) -> None:
         """All callbacks of a run had their events of a step."""
-        if self._worker is not None and (prefix := self._worker.new()) is not None:
-            self._pending.append(Checkpoint(prefix))
-        if self._pending:
+        states, worker = self.states, self._worker
+        if worker is not None and (prefix := worker.new()) is not None:
+            states.waiting.append(Checkpoint(prefix))
+        if states.waiting:
             self._set_runs([run for run in self._runs if run.is_ready])
             if not self._must_wait(self._session):
-                self._write_late(self._pending)
+                self._write_late(states.waiting)
             else:
                 # An error may end the step before the other runs have its events.
-                self.states.write_state(*self._pending)
-        for run in self._runs:
-            if run.backups and not (self._worker or self._must_wait(self._session)):
-                self.states.save_backups(b for b in run.backups if b.is_new())
+                states.write_state(*states.waiting)
+        if worker is None and not self._must_wait(self._session):
+            backups = [backup for run in self._runs for backup in run.backups]
+            states.write_state(*(Checkpoint(b.prefix) for b in backups if b.is_new()))
 
     def resave_after_evaluation(self) -> None:
         """Callbacks had events beside the steps: the last checkpoint gets them too."""
@@ -269,12 +257,7 @@ class GraphKeeper(SaveKeeper):
         state that the callbacks have then: savers are followed until the session
         closes.
         """
-        run.is_over = True
         run.part.note_end()
-        if not self._pending or not self._must_wait(self._session):
-            self._write_late(self._pending + self.states.of_step())
-        if self.states.checkpoints:
-            step, _ = self._now()
-            prefix = self.states.checkpoints[-1].prefix
-            note_ended(run.part.callbacks, prefix, step)
+        if not self.states.waiting or not self._must_wait(self._session):
+            self._write_late(self.states.waiting + self.states.of_step())
         before_close(self._session, self.savers.leave)

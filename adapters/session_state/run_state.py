@@ -12,7 +12,6 @@ from hookbridge.adapters.session_state.graph_keeper import GraphKeeper, KeptRun
 from hookbridge.adapters.state import save_keepers
 from hookbridge.adapters.state.backups import backups_of
 from hookbridge.adapters.state.loop_state import LoopState, most_alike, parse
-from hookbridge.adapters.state.moments import Ending
 from hookbridge.adapters.state.parts import Part
 from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import Callback, Graph, Session
@@ -58,16 +57,15 @@ class RunState(KeptRun):
           before: the step of that other one.
           step: the step of the new one.
         """
-        went_back = step < before
         return step == self.first_step and self.keeper.is_lost(
-            session, went_back=went_back
+            session, went_back=step < before
         )
 
     @contextlib.contextmanager
-    def ending(self, ending: Ending) -> Iterator[None]:
+    def ending(self, *, is_early: bool) -> Iterator[None]:
         """Around the last events of a run; see `moments`."""
         with contextlib.ExitStack() as stack:
-            if ending.is_early:
+            if is_early:
                 self.part.freeze()
                 stack.enter_context(session_variables.held_back(self.training.session))
             yield
@@ -95,9 +93,9 @@ class RunState(KeptRun):
         if saved is None:
             return None
         self.part.restore(saved)
-        loops = saved.loops or [parse(None, saved.step)]
+        loops = saved.file.loops or [parse(None, saved.file.step)]
         loop = most_alike(loops, self.training.loop_state().steps_per_epoch, keys)
-        return loop._replace(is_in_step=saved.is_in_step)
+        return loop._replace(is_in_step=saved.file.is_in_step)
 
 
 def keeper_of(callback: Callback) -> GraphKeeper | None:

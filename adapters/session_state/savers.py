@@ -85,9 +85,11 @@ class FollowedSavers:
             *args: Any,
             **kw: Any,
         ) -> Any:
-            step = "" if global_step is None else f"-{_number(sess, global_step)}"
+            step = None if global_step is None else _number(sess, global_step)
+            prefix = storage.prefix_of(saver, save_path, step)
+            wait_for_writes(prefix)
             write = functools.partial(save, sess, save_path, global_step, *args, **kw)
-            return self.save(sess, f"{save_path}{step}", write)
+            return self.save(sess, prefix, write, WriteOrder(prefix))
 
         methods = {"restore": followed_restore, "save": followed_save}
         self.followed.append(InstanceMethods(saver, methods))
@@ -98,16 +100,13 @@ class FollowedSavers:
         session: Session,
         prefix: str,
         write: Callable[[], Any],
-        order: WriteOrder | None = None,
+        order: WriteOrder,
     ) -> Any:
         """Call `write`, which saves the session, with what belongs before and after.
 
         It returns the path of the checkpoint, or nothing if there is none. See
         `Checkpoint` for `order`.
         """
-        if order is None:
-            order = WriteOrder(prefix)
-            wait_for_writes(prefix)
         restored = self.last_restored.get(session, prefix)
         if session not in self.known and restored != prefix:
             # A worker that joins later looks for its state beside the new one.
@@ -170,31 +169,31 @@ class WorkerCheckpoints:
 
     Each look costs one `stat` of a file. A remote directory is not looked at in each
     step: `new` finds nothing there, `newest` does.
+
+    Args:
+      directory: its path; None if this process does not know it, and finds nothing.
     """
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str | None) -> None:
         self._directory = directory
-        self._file = os.path.join(directory, "checkpoint")
         self._seen: Any = self._stamp()
 
     def newest(self) -> str | None:
         """Path of the newest checkpoint without suffix, or None."""
-        path: str | None = tf.train.latest_checkpoint(self._directory)
-        return path
+        directory = self._directory
+        return None if directory is None else tf.train.latest_checkpoint(directory)
 
     def new(self) -> str | None:
         """Path of the newest checkpoint if it came since the last look, or None."""
-        stamp = self._stamp()
-        if stamp == self._seen:
-            return None
-        self._seen = stamp
-        return self.newest()
+        before, self._seen = self._seen, self._stamp()
+        return None if self._seen == before else self.newest()
 
     def _stamp(self) -> Any:
-        if "://" in self._directory:
+        """Return what changes when a checkpoint has been written; None if unknown."""
+        if self._directory is None or "://" in self._directory:
             return None
         try:
-            status = os.stat(self._file)
+            status = os.stat(os.path.join(self._directory, "checkpoint"))
         except OSError:
             return None
         return status.st_mtime_ns, status.st_ino

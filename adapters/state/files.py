@@ -13,7 +13,7 @@ from hookbridge.adapters.state.document import Document
 from hookbridge.adapters.state.loop_state import LoopState
 from hookbridge.adapters.state.parts import Part
 from hookbridge.adapters.state.restart_line import log_without_state
-from hookbridge.adapters.state.restored_state import Saved
+from hookbridge.adapters.state.restored_state import Saved, note_ended
 from hookbridge.adapters.state.write_order import wait_for_writes
 from hookbridge.ground.tf_config import task_of
 
@@ -40,6 +40,9 @@ class StateFiles:
         `in_step` says that callbacks have not had all events of the step yet: the state
         is written again after them, unless the process ends before.
         """
+        for part in self.parts:
+            if part.is_over:
+                note_ended(part.callbacks, prefix, step)
         states = [part.state() for part in self.parts]
         entries = [entry for of_part, _ in states for entry in of_part]
         loops = [loop.document() for _, loop in states if loop is not None]
@@ -85,12 +88,12 @@ class StateFiles:
             return None
         return None if epoch is None else epoch.number
 
-    def read(self, prefix: str, of_task: str | None = None) -> Saved | None:
+    def read(self, prefix: str) -> Saved | None:
         """Read the state beside a checkpoint, if there is one, for `Part.restore`."""
         # A file that cannot be used is reported and left alone. Training then goes on
-        # from the checkpoint, and callbacks begin anew. `of_task` is another process
-        # whose state is read.
-        name = self._name if of_task is None else storage.name_of(of_task)
+        # from the checkpoint, and callbacks begin anew. A worker without a state there
+        # takes over the chief's.
+        name = self._name if self.exists(prefix) else storage.name_of("")
         path = storage.json_path(prefix, name)
         if not tf.io.gfile.exists(path):
             if other_states := storage.others(prefix, name):
@@ -120,8 +123,8 @@ class StateFiles:
                 e,
             )
             return None
-        saved.report(is_own=of_task is None)
-        if file.is_in_step and of_task is None:
+        saved.report(is_own=name == self._name)
+        if file.is_in_step and name == self._name:
             logging.warning(
                 "hookbridge: the job ended during the step of the checkpoint %s, "
                 "before its callbacks had all events of that step. These events are "

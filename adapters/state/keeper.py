@@ -5,12 +5,10 @@ A session and `fit` find out when each of its moments comes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from hookbridge.adapters.state.backups import Backup
 from hookbridge.adapters.state.files import StateFiles
 from hookbridge.adapters.state.moments import Checkpoint
-from hookbridge.adapters.state.write_order import WriteOrder
 from hookbridge.ground.protocols import Session
 
 
@@ -33,17 +31,14 @@ class StateKeeper:
         self._step = -1
         # Of the last step that has some, until it is over for good.
         self.checkpoints: list[Checkpoint] = []
-
-    def before_save(self, prefix: str, order: WriteOrder) -> None:
-        """Write the state beside a checkpoint that is about to be written."""
-        order.write_state(self._writer(prefix))
+        # Those that were written and whose state has to wait, which are not noted yet.
+        self.waiting: list[Checkpoint] = []
 
     def note(self, *checkpoints: Checkpoint) -> None:
         """Note checkpoints that were written; those of earlier steps are final."""
-        known = self.of_step()
+        new = {checkpoint.prefix for checkpoint in checkpoints}
+        others = [other for other in self.of_step() if other.prefix not in new]
         self._step, _ = self._now()
-        prefixes = [checkpoint.prefix for checkpoint in checkpoints]
-        others = [other for other in known if other.prefix not in prefixes]
         self.checkpoints = [*checkpoints, *others]
 
     def of_step(self) -> list[Checkpoint]:
@@ -62,9 +57,17 @@ class StateKeeper:
             self._step = step
 
     def write_state(self, *checkpoints: Checkpoint) -> None:
-        """Write the present state beside checkpoints, in the order of each."""
+        """Write the present state beside checkpoints, which may not exist yet.
+
+        Args:
+          *checkpoints: where it is written, and in which order.
+        """
+        if not self.files.parts:
+            return  # no callback has a state
+        step, in_step = self._now()
         for checkpoint in checkpoints:
-            checkpoint.order.write_state(self._writer(checkpoint.prefix))
+            write = self.files.writer(checkpoint.prefix, step, in_step=in_step)
+            checkpoint.order.write_state(write)
 
     def settle(self) -> None:
         """Write the checkpoints of the step with what callbacks have set, and states.
@@ -79,18 +82,6 @@ class StateKeeper:
 
     def seal(self, present: Session | None = None) -> None:
         """Write no checkpoint again whose session is not the present one."""
-        for checkpoint in self.checkpoints:
+        for checkpoint in [*self.checkpoints, *self.waiting]:
             if present is None or checkpoint.session is not present:
                 checkpoint.seal()
-
-    def save_backups(self, new: Iterable[Backup]) -> None:
-        """Write the state beside backups that Keras has written."""
-        for backup in new:
-            self._writer(backup.prefix)()
-
-    def _writer(self, prefix: str) -> Callable[[], None]:
-        """Return what writes the state, as it is now, beside a checkpoint."""
-        if not self.files.parts:
-            return lambda: None  # no callback has a state
-        step, in_step = self._now()
-        return self.files.writer(prefix, step, in_step=in_step)

@@ -98,7 +98,10 @@ def parse(document: object, step: int) -> LoopState:
         None
         if sums is None
         else Means(
-            {str(name): _pair(pair) for name, pair in _dict(sums).items()},
+            {
+                str(name): (float(total), float(weight))
+                for name, (total, weight) in _dict(sums).items()
+            },
             _dict(parts.get("metrics")),
         ),
         (first, start),
@@ -136,14 +139,13 @@ def open_epoch(loops: Sequence[LoopState]) -> tuple[Epoch, Means] | None:
 
     None if there is none.
     """
-    begun = [loop for loop in loops if loop.epoch is not None]
-    first = begun[0] if begun else None
-    if first is None or first.epoch is None or first.means is None:
+    epoch = epoch_of(loops)
+    if epoch is None or not epoch.is_open:
         return None
     # Groups of callbacks in a session may have means of their own.
-    means = [loop.means for loop in reversed(begun) if loop.means is not None]
-    sums = {k: v for of_loop in means for k, v in of_loop.sums.items()}
-    return first.epoch, Means(sums, first.means.metrics)
+    means = [loop.means for loop in loops if loop.epoch and loop.means is not None]
+    sums = {k: v for of_loop in reversed(means) for k, v in of_loop.sums.items()}
+    return epoch, Means(sums, means[0].metrics)
 
 
 def _count(value: Any) -> int | None:
@@ -156,8 +158,3 @@ def _dict(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise TypeError(f"expected a dict, received {value!r}")
     return value
-
-
-def _pair(value: Any) -> tuple[float, float]:
-    total, count = map(float, value)
-    return total, count

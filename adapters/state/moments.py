@@ -10,25 +10,24 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from hookbridge.adapters.state import rewriting
 from hookbridge.adapters.state.write_order import WriteOrder
 
 
-class Ending(NamedTuple):
-    """How a training run ends."""
+def is_early_end(
+    *, in_epoch: bool, epochs_left: bool, is_of_data: bool, by_callback: bool
+) -> bool:
+    """Return whether a later run goes on as if this training had not ended.
 
-    in_epoch: bool  # an epoch has begun and has not had all its steps
-    epochs_left: bool  # further epochs were asked for
-    is_of_data: bool  # the data has ended, and with it the epoch
-    by_callback: bool  # a callback has set `stop_training`
-
-    @property
-    def is_early(self) -> bool:
-        """Return whether a later run goes on as if this one had not ended."""
-        is_last = self.is_of_data or self.by_callback
-        return (self.in_epoch or self.epochs_left) and not is_last
+    Args:
+      in_epoch: whether an epoch has begun and has not had all its steps.
+      epochs_left: whether further epochs were asked for.
+      is_of_data: whether the data has ended, and with it the epoch.
+      by_callback: whether a callback has set `stop_training`.
+    """
+    return (in_epoch or epochs_left) and not (is_of_data or by_callback)
 
 
 class Checkpoint:

@@ -27,6 +27,7 @@ class Part:
         self.go_back_to_construction: Callable[..., None] = lambda: None
         self._go_back_to_begin: Callable[..., None] = lambda kept: None
         self._frozen: tuple[list[Entry], LoopState | None] | None = None
+        self.is_over: bool = False  # whether they had `on_train_end`
         self._at_end: list[Entry] = []  # what a frozen part was after its last event
         # By the place of a callback: the attributes with which it goes on.
         self._restored: dict[int, list[str]] = {}
@@ -57,6 +58,7 @@ class Part:
 
     def note_end(self) -> None:
         """End after `on_train_end`; only evaluations may follow."""
+        self.is_over = True
         if self._frozen is not None:
             self._at_end = copy.deepcopy(self._entries())
 

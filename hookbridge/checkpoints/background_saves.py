@@ -15,6 +15,7 @@ from hookbridge import errors
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.adapters.session_graph import saved
 from hookbridge.adapters.session_state.savers import FollowedSavers, let_others_wait
+from hookbridge.adapters.state import storage
 from hookbridge.adapters.state.save_keepers import Save, SaveKeeper, keepers_of
 from hookbridge.adapters.state.write_order import InThread, wait_for_writes
 from hookbridge.checkpoints.value_copies import ValueCopies
@@ -150,10 +151,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         for listener in self._listeners:
             listener.before_save(session, step)
         logging.info("Saving checkpoints for %d into %s.", step, self._save_path)
-        pads = self._get_saver()._pad_step_number
-        prefix = (
-            f"{self._save_path}-{step:08d}" if pads else f"{self._save_path}-{step}"
-        )
+        prefix = storage.prefix_of(self._get_saver(), self._save_path, step)
         order = self._order = InThread(prefix, self._writes.append)
         write = functools.partial(self._write, session, step, prefix, order)
         keepers = keepers_of(session.graph, self._listeners)
@@ -183,7 +181,8 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         copies = ValueCopies() if is_busy else self._copies
         values = copies.of(_values(session, saver))
         is_of_v1 = saver.saver_def.version == saver.saver_def.V1
-        write = saved.write_in_one_file if is_of_v1 else saved.write
+        older = functools.partial(saved.write, in_one_file=True)
+        write = older if is_of_v1 else saved.write
         moment = _Moment(session.graph, values, write)
         self._written_step = step
         order.values(functools.partial(_in_thread, save, moment))

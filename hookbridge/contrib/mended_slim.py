@@ -11,6 +11,7 @@ import types
 
 from hookbridge.contrib import private_modules
 from hookbridge.ground.patching import InstanceMethods
+from hookbridge.tf1_names.syntax import is_below
 
 _SLIM = "tf_slim"
 
@@ -24,7 +25,7 @@ def mend() -> None:
         return
     importlib.import_module(_SLIM)
     for name, module in list(sys.modules.items()):
-        if name == _SLIM or name.startswith(f"{_SLIM}."):
+        if is_below(name, _SLIM):
             InstanceMethods(module, _mended(module)).install()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import types
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from hookbridge import errors
@@ -18,6 +19,13 @@ from hookbridge.tf1_names.outcome import hint
 from hookbridge.tf1_names.target import had_in_tf1
 
 _MISSING: Any = object()
+# Root of a source -> what has its names, or the modules with them.
+_OWNERS: dict[str, Callable[[], Any]] = {
+    "tf": lambda: importlib.import_module("tensorflow"),
+    "ours": lambda: importlib.import_module("hookbridge.contrib.areas"),
+    "estimator": lambda: revive.namespaces().v1,
+    "estimator_python": private.python,
+}
 # What is between an area and its files: `contrib.layers.python.layers.x`.
 _FILES = "python"
 
@@ -169,22 +177,10 @@ def load(source: Source) -> Any:
     See `hookbridge.tf1_names.contrib_names`.
     """
     root, parts = source.root, source.name.split(".") if source.name else []
-    value: Any
-    if root == "tf":
-        value = importlib.import_module("tensorflow")
-    elif root == "ours":
-        value = importlib.import_module("hookbridge.contrib.areas")
-    elif root == "estimator":
-        value = revive.namespaces().v1
-    elif root == "estimator_python":
-        value = private.python()
-    elif root == "private":
-        value, parts = compat.private(parts[0]), parts[1:]
-    elif root == "tensorboard":
+    if root in ("tensorboard", "tf_slim"):
         extras.check(root, user="What the program uses of tf.contrib")
-        return importlib.import_module(source.dotted)
-    else:
-        return _slim(source.dotted)
+        return _imported(source.dotted)
+    value: Any = compat.private(parts.pop(0)) if root == "private" else _OWNERS[root]()
     for part in parts:
         value = _attribute(value, part)
         if value is _MISSING:
@@ -194,9 +190,8 @@ def load(source: Source) -> Any:
     return value
 
 
-def _slim(dotted: str) -> Any:
-    """Return a module of tf_slim, or a name in one."""
-    extras.check("tf_slim", user="What the program uses of tf.contrib")
+def _imported(dotted: str) -> Any:
+    """Return a module of another package, or a name in one."""
     try:
         # Not by attribute: packages of tf_slim bind other modules to the names of their
         # own submodules.

@@ -10,8 +10,9 @@ import functools
 import importlib
 import operator
 import os
+import pkgutil
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from hookbridge.contrib.module_views import PrivateView, View
@@ -26,11 +27,11 @@ from hookbridge.tf1_names.private_names import (
     estimator_of_tpu,
     places_in_keras,
 )
+from hookbridge.tf1_names.syntax import is_below
 
 # Private modules of TensorFlow 1 that are a package of their own today.
 ESTIMATOR = "tensorflow.python.estimator"
 PYTHON = "tensorflow.python"
-PYTHON_KERAS = "tensorflow.python.keras"
 KERAS = "keras"
 
 
@@ -59,7 +60,7 @@ class Package(LazyModule):
 
 def find(dotted: str) -> Any:
     """Return the module that a name below `tensorflow.python` means."""
-    if dotted == PYTHON_KERAS or dotted.startswith(f"{PYTHON_KERAS}."):
+    if is_below(dotted, f"{PYTHON}.keras"):
         return _find_in_keras(dotted)
     return _find_in_tensorflow(dotted)
 
@@ -95,38 +96,35 @@ def _find_in_tensorflow(dotted: str) -> Any:
 def _others(dotted: str) -> dict[str, Callable[[], Any]]:
     """Return the names of a module that are something else than in TensorFlow 1."""
     tf = importlib.import_module("tensorflow")
-    makers: dict[str, Callable[[], Any]] = {}
-    for name, replacement in OTHERS.items():
-        module, _, attribute = name.rpartition(".")
-        if module == dotted:
-            path = replacement.removeprefix("tf.")
-            if not path.startswith("compat."):
-                path = f"compat.v1.{path}"
-            makers[attribute] = functools.partial(operator.attrgetter(path), tf)
-    for name, today in MOVED.items():
-        module, _, attribute = name.rpartition(".")
-        if module == dotted:
-            makers[attribute] = functools.partial(_moved, today)
+    makers: dict[str, Callable[[], Any]] = {
+        name: functools.partial(pkgutil.resolve_name, today)
+        for name, today in _inside(dotted, MOVED).items()
+    }
+    for name, replacement in _inside(dotted, OTHERS).items():
+        path = replacement.removeprefix("tf.")
+        if not path.startswith("compat."):
+            path = f"compat.v1.{path}"
+        makers[name] = functools.partial(operator.attrgetter(path), tf)
     return makers
 
 
-def _moved(name: str) -> Any:
-    """Return what another private module has today."""
-    module, _, attribute = name.rpartition(".")
-    return getattr(importlib.import_module(module), attribute)
+def _inside(dotted: str, table: Mapping[str, str]) -> dict[str, str]:
+    """Return the names that a table has of a module, with what they are today."""
+    parts = ((*name.rpartition("."), today) for name, today in table.items())
+    return {name: today for module, _, name, today in parts if module == dotted}
 
 
 def _in_its_place(dotted: str) -> Any:
     """Return what replaces a removed private module; None if nothing does."""
-    if f"{dotted}.".startswith(f"{ESTIMATOR}."):
+    if is_below(dotted, ESTIMATOR):
         in_estimator = dotted.replace("tensorflow", "tensorflow_estimator", 1)
         return importlib.import_module(in_estimator)
     if in_estimator := estimator_of_tpu(dotted):
         return importlib.import_module(in_estimator)
     if dotted in MOVED:
         return _find_in_tensorflow(MOVED[dotted])
-    if inside := [name for name in MOVED if name.rpartition(".")[0] == dotted]:
-        places = {n.rpartition(".")[2]: functools.partial(find, n) for n in inside}
+    if inside := _inside(dotted, MOVED):
+        places = {n: functools.partial(find, f"{dotted}.{n}") for n in inside}
         return View(dotted, (types.ModuleType(dotted),), places)
     if dotted in stand_ins.STAND_INS:
         return stand_ins.load(dotted)  # what Estimator itself gets

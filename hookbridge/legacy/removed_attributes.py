@@ -14,6 +14,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from hookbridge.contrib.private_modules import KERAS, keras2_package
+from hookbridge.ground.groups import grouped
 from hookbridge.legacy import picture_methods
 from hookbridge.tf1_names.removed_in_libraries import removed_names
 
@@ -43,9 +44,11 @@ def _ptp(
     """Not `numpy.ptp`: it calls the method of a class below, which may call this."""
     highest: Any = np.maximum
     lowest: Any = np.minimum
-    highest = highest.reduce(self, axis, None, out, keepdims)
-    lowest = lowest.reduce(self, axis, None, None, keepdims)
-    return np.subtract(highest, lowest, out)
+    return np.subtract(
+        highest.reduce(self, axis, None, out, keepdims),
+        lowest.reduce(self, axis, None, None, keepdims),
+        out,
+    )
 
 
 def _newbyteorder(self: Any, new_order: str = "S") -> Any:
@@ -122,11 +125,8 @@ def _by_name() -> dict[str, list[str]]:
     known = [
         n for n, row in rows if row.is_method and (row.replacement or row.is_given_back)
     ]
-    classes: dict[str, list[str]] = {}
-    for full in {*known, *OURS}:
-        kind, _, name = full.rpartition(".")
-        classes.setdefault(name, []).append(kind)
-    return classes
+    parts = (full.rpartition(".") for full in {*known, *OURS})
+    return grouped((name, kind) for kind, _, name in parts)
 
 
 def attribute(owner: object, name: str) -> Any:

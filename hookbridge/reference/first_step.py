@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hookbridge.reference.array_norms import norm, wide
-from hookbridge.reference.cause import explained
+from hookbridge.reference.cause import explained, flat
 from hookbridge.reference.differences import Pairing
 from hookbridge.reference.measures import finite
 
@@ -71,12 +71,10 @@ class StepEvidence:
         differences, residuals = [], []
         for name, pair in self.gradients.items():
             predicted = gradients.get(name, pair.reference)
-            differences.append((pair.port - pair.reference).ravel() / pair.size)
-            residuals.append((pair.port - predicted).ravel() / pair.size)
+            differences.append((pair.port - pair.reference) / pair.size)
+            residuals.append((pair.port - predicted) / pair.size)
         if self.losses is not None and loss is not None:
             size = abs(self.losses[0]) or 1.0
-            differences.append(np.array([(self.losses[1] - self.losses[0]) / size]))
-            residuals.append(np.array([(self.losses[1] - loss) / size]))
-        if not differences:
-            return 0.0
-        return explained(np.concatenate(differences), np.concatenate(residuals))
+            differences.append((self.losses[1] - self.losses[0]) / size)
+            residuals.append((self.losses[1] - loss) / size)
+        return explained(flat(differences), flat(residuals))

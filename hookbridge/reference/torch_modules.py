@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-# Names of a module's own tensors in TensorFlow.
-_NAMES = {
+# Names of a normalization's tensors in TensorFlow.
+_NORMALIZATIONS = {
+    "bias": "beta",
     "running_mean": "moving_mean",
     "running_var": "moving_variance",
+    "weight": "gamma",
 }
-_NORMALIZATIONS = {"weight": "gamma", "bias": "beta"}
-_SKIPPED = ("num_batches_tracked",)
 
 
 class _Tensor(NamedTuple):
@@ -89,7 +89,7 @@ def _tensors(module: Any) -> Iterator[_Tensor]:
             *part.named_buffers(recurse=False),
         ]
         for name, tensor in tensors:
-            if name not in _SKIPPED and id(tensor) not in seen:
+            if name != "num_batches_tracked" and id(tensor) not in seen:
                 seen.add(id(tensor))
                 named = _name(part, name)
                 full = "/".join([*path.split("."), named] if path else [named])
@@ -99,7 +99,7 @@ def _tensors(module: Any) -> Iterator[_Tensor]:
 def _name(module: object, name: str) -> str:
     """Return the name in TensorFlow."""
     if hasattr(module, "eps"):  # a normalization
-        return _NORMALIZATIONS.get(name, _NAMES.get(name, name))
+        return _NORMALIZATIONS.get(name, name)
     kinds = [c.__name__ for c in type(module).__mro__]
     if name == "weight":
         return "embeddings" if "Embedding" in kinds else "kernel"

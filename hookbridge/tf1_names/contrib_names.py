@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from hookbridge.ground import compat
 from hookbridge.ground.package_files import packaged
-from hookbridge.tf1_names.installed_names import has, missing
+from hookbridge.tf1_names.installed_names import certainly_has, has, missing
 from hookbridge.tf1_names.outcome import joined
 from hookbridge.tf1_names.syntax import is_below, with_beginning
 from hookbridge.tf1_names.target import DATA, table
@@ -285,18 +285,12 @@ def in_same_file(area: str, file: str, name: str) -> str:
     if source is None:
         return _in_file_of_slim(area, file, name)
     if source.root == "private":
-        is_there = _certainly_has(compat.PRIVATE[source.name].path, name)
+        is_there = certainly_has(compat.PRIVATE[source.name].path, name)
     else:
         # Where Estimator is not installed, that it is needed is said first.
         module = f"{_ESTIMATOR}.{source.name}"
         is_there = not missing(f"{module}.{name}", module.count(".") + 1).rest
     return source.below(name).dotted if is_there else ""
-
-
-def _certainly_has(module: str, name: str) -> bool:
-    """Return whether an installed module has a name, and its text shows it."""
-    lack = missing(f"{module}.{name}", module.count(".") + 1)
-    return lack.is_certain and not lack.rest
 
 
 def _in_file_of_slim(area: str, file: str, name: str) -> str:
@@ -309,6 +303,6 @@ def _in_file_of_slim(area: str, file: str, name: str) -> str:
         if name != file and _is_file(f"{package}.{name}"):
             continue  # another file, which this one imports
         module = f"{package}.{file}"
-        if _certainly_has(module, name):
+        if certainly_has(module, name):
             return f"{module}.{name}"
     return ""

@@ -57,6 +57,12 @@ def missing(name: str, num_modules: int = 1) -> Missing:
     return _UNKNOWN if path is None else missing_below(path, parts, num_modules - 1)
 
 
+def certainly_has(module: str, name: str) -> bool:
+    """Return whether an installed module has a name, and its text shows it."""
+    lack = missing(f"{module}.{name}", module.count(".") + 1)
+    return lack.is_certain and not lack.rest
+
+
 def missing_below(path: Path, parts: Sequence[str], num_modules: int) -> Missing:
     """Return what is missing of a name below a folder or a module.
 

@@ -267,24 +267,21 @@ def _resolve_our_v1(name: str, prefix: str, target: Target) -> Resolution | None
     return None if has_estimator(name[len(prefix) + 1 :], v1=True) else _NEVER
 
 
-# The first row that has a prefix of the name decides.
-_RESOLVERS = (
-    (("tensorflow_estimator.python",), private_names.resolve_estimator),
-    (("tensorflow.python.estimator",), private_names.resolve_estimator),
-    (_ESTIMATORS, _resolve_estimator),
-    (("tensorflow_estimator",), private_names.resolve_estimator),
-    (_OF_KERAS, _resolve_keras_estimator),
-    (("tf.contrib",), _resolve_contrib),
-    (("tf.examples", "tensorflow.examples"), _resolve_tutorials),
-    (("tensorflow.python.keras",), private_names.resolve_keras),
-    (("tensorflow.python",), private_names.resolve_private),
-    ((old_keras.KERAS,), old_keras.resolve),
-    (private_names.FILES, private_names.resolve_file),
-    (("tf_slim",), _resolve_slim),
-    ((_CARRIED,), _resolve_carried),
-    ((f"{ESTIMATOR}.v1",), _resolve_our_v1),
-    ((f"{ESTIMATOR}.python",), private_names.resolve_our_estimator),
-)
+# The first row whose prefix a name has decides.
 _RESOLVER_OF_PREFIX = {
-    prefix: resolver for prefixes, resolver in _RESOLVERS for prefix in prefixes
+    "tensorflow_estimator.python": private_names.resolve_estimator,
+    "tensorflow.python.estimator": private_names.resolve_estimator,
+    **dict.fromkeys(_ESTIMATORS, _resolve_estimator),
+    "tensorflow_estimator": private_names.resolve_estimator,
+    **dict.fromkeys(_OF_KERAS, _resolve_keras_estimator),
+    "tf.contrib": _resolve_contrib,
+    **dict.fromkeys(("tf.examples", "tensorflow.examples"), _resolve_tutorials),
+    "tensorflow.python.keras": private_names.resolve_keras,
+    "tensorflow.python": private_names.resolve_private,
+    old_keras.KERAS: old_keras.resolve,
+    **dict.fromkeys(private_names.FILES, private_names.resolve_file),
+    "tf_slim": _resolve_slim,
+    _CARRIED: _resolve_carried,
+    f"{ESTIMATOR}.v1": _resolve_our_v1,
+    f"{ESTIMATOR}.python": private_names.resolve_our_estimator,
 }

@@ -84,8 +84,8 @@ def called_method(call: ast.Call) -> str:
 
 def called_function(node: ast.AST) -> str:
     """Return the name of the plain function that is called; empty for all else."""
-    is_plain = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    return last_name(node.func) if is_plain and isinstance(node, ast.Call) else ""
+    function = node.func if isinstance(node, ast.Call) else None
+    return function.id if isinstance(function, ast.Name) else ""
 
 
 def keywords(call: ast.Call) -> dict[str, ast.expr]:

@@ -16,7 +16,7 @@ from written_files import write_files
 from hookbridge import errors
 from hookbridge.cli import main
 from hookbridge.old_programs.reading.notebooks import Cell, parse
-from hookbridge.old_programs.reading.programs import read_program
+from hookbridge.old_programs.reading.program_files import read_program
 from hookbridge.old_programs.run import notebook_cells
 from hookbridge.old_programs.scanning import diagnosis
 

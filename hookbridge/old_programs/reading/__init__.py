@@ -13,9 +13,10 @@ one file says), `meaning` (what a program says), `python2`, `ipython_lines`,
 `notebooks`, `comments`, `arrays` (which values are arrays), `unequal_rows` (which lists
 may have such) and `modules` (a file with all of this), `imported_files` (which file an
 import means), `gpu_blocks` (what a program does there), `search_path` (folders that a
-file adds), `scripts` (whether a file does something), `programs` (which files run
-together) with `in_program` (what they say of one), `started` (by its path, or by `-m`),
-`removed_imports` (what libraries removed of it), `packages` (what is missing beside
-TensorFlow), `libraries` (installed packages of TensorFlow 1), `library_losses` (what
-installed packages use that NumPy removed).
+file adds), `scripts` (whether a file does something), `names_between` (which names
+files have from each other), `programs` (which files run together) with `in_program`
+(what they say of one), `program_files` (their files, read), `started` (by its path, or
+by `-m`), `removed_imports` (what libraries removed of it), `packages` (what is missing
+beside TensorFlow), `libraries` (installed packages of TensorFlow 1), `library_losses`
+(what installed packages use that NumPy removed).
 """

@@ -25,9 +25,11 @@ _VERSIONS = frozenset(
         "python_version_tuple",
     }
 )
-# Both ends of the versions that a program may meet. Under `hookbridge run` a file of
-# TensorFlow 1 reads 1.15; a rewritten one reads the version that is installed.
-_ENDS = (("3.10.0", "1.15.5"), ("3.99.0", "2.99.0"))
+# What a file of TensorFlow 1 reads as its version under `hookbridge run`.
+UNDER_RUN = "1.15.5"
+# Both ends of the versions that a program may meet: a rewritten file reads the version
+# that is installed.
+_ENDS = (("3.10.0", UNDER_RUN), ("3.99.0", "2.99.0"))
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,

@@ -192,7 +192,6 @@ def _examine_nodes(
     nodes: Sequence[ast.AST], names: Names, target: Target
 ) -> Iterator[Sign]:
     """Yield what imports, names, calls and constants show, one node at a time."""
-    starred = names.given
     for node in nodes:
         if isinstance(node, ast.Attribute):
             yield from _examine_attribute(node, names, target)
@@ -203,9 +202,8 @@ def _examine_nodes(
         elif isinstance(node, ast.Constant):
             if node.value == LEGACY_KERAS:
                 yield "keras_choice", LEGACY_KERAS, node.lineno
-        elif starred and isinstance(node, ast.Name):
-            name = names.canonical(node) if node.id in starred else None
-            if name is not None:
+        elif isinstance(node, ast.Name) and node.id in names.given:
+            if (name := names.canonical(node)) is not None:
                 yield from _examine_name(name, node.lineno, target)
         elif type(node) in STATEMENTS:
             for imported in imports(node):

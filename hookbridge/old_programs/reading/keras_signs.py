@@ -56,8 +56,7 @@ def of_call(call: ast.Call, function: str) -> Iterator[Sign]:
 def of_logs(node: ast.AST) -> Iterator[Sign]:
     """Yield what a call, or `history.history["acc"]`, shows of the keys of logs."""
     if isinstance(node, ast.Subscript):
-        name = last_name(node.value)
-        if name in _LOGS:
+        if last_name(node.value) in _LOGS:
             yield from _read(node.slice)
     elif isinstance(node, ast.Call):
         for name, value in keywords(node).items():

@@ -18,6 +18,7 @@ from hookbridge.tf1_names.removed_in_libraries import (
     removed_methods,
     removed_names,
 )
+from hookbridge.tf1_names.syntax import last_name
 
 # Library -> packages whose objects are of it: a file need not import it itself.
 _BROUGHT_BY = {
@@ -28,7 +29,10 @@ _BROUGHT_BY = {
 
 
 def uses(
-    nodes: Sequence[ast.AST], names: Names, libraries: Container[str] = ()
+    nodes: Sequence[ast.AST],
+    names: Names,
+    libraries: Container[str] = (),
+    members: Iterable[Mapping[str, set[str]]] = (),
 ) -> Iterator[tuple[ast.expr | ast.stmt, str]]:
     """Yield the outermost dotted names in a module, and what it imports.
 
@@ -40,12 +44,13 @@ def uses(
       nodes: all nodes of the module, each one before those below it.
       names: what the names of the module mean.
       libraries: those of the other files of its programs, whose objects it may get.
+      members: the `own_members` of the files of its programs that it imports.
 
     Yields:
       A node, and the canonical name that it uses.
     """
     inner: set[int] = set()
-    starred, around = names.given, _Surroundings(nodes, libraries)
+    starred, around = names.given, _Surroundings(nodes, libraries, members)
     # First what a program has most of: a scan goes through all of its nodes.
     for node in nodes:
         if isinstance(node, ast.Attribute):
@@ -60,20 +65,28 @@ def uses(
         elif type(node) in STATEMENTS:
             yield from _imported(node)
         elif starred and isinstance(node, ast.Name) and id(node) not in inner:
-            yield from _given(node, names)
+            name = names.canonical(node) if node.id in starred else None
+            if name is not None:
+                yield node, name
 
 
 class _Surroundings:
     """What a module has beside a method; each part is found once, when it is asked."""
 
-    def __init__(self, nodes: Sequence[ast.AST], of_others: Container[str]) -> None:
+    def __init__(
+        self,
+        nodes: Sequence[ast.AST],
+        of_others: Container[str],
+        members: Iterable[Mapping[str, set[str]]],
+    ) -> None:
         self._nodes = nodes
         self._of_others = of_others
+        self._members = members
 
     def removed_methods(self, method: ast.Attribute) -> list[str]:
         """Return the removed methods of this name of which a library is used here."""
         removed = removed_methods(method.attr)
-        if not removed or is_of_own_class(method, self._nodes, [self._own]):
+        if not removed or is_of_own_class(method, self._nodes, self._own):
             return []
         candidates = (name for name in removed if self._may_have(name))
         return [
@@ -92,8 +105,8 @@ class _Surroundings:
         return root in self._libraries or (is_asked and root in self._of_others)
 
     @functools.cached_property
-    def _own(self) -> Mapping[str, set[str]]:
-        return own_members(self._nodes)
+    def _own(self) -> list[Mapping[str, set[str]]]:
+        return [own_members(self._nodes), *self._members]
 
     @functools.cached_property
     def _libraries(self) -> set[str]:
@@ -138,7 +151,7 @@ def is_of_own_class(
     classes = set().union(*defining)
     owner = method.value
     if isinstance(owner, ast.Call):
-        return _last_part(owner.func) in {"super", *classes}
+        return last_name(owner.func) in {"super", *classes}
     return ast.unparse(owner) in {"self", "cls", *_objects(nodes, classes)}
 
 
@@ -149,15 +162,10 @@ def _objects(nodes: Iterable[ast.AST], classes: Container[str]) -> set[str]:
     for node in nodes:
         if isinstance(node, ast.Assign):
             made = node.value.func if isinstance(node.value, ast.Call) else node.value
-            is_made = isinstance(node.value, ast.Call) and _last_part(made) in classes
+            is_made = isinstance(node.value, ast.Call) and last_name(made) in classes
             names = {ast.unparse(target) for target in node.targets}
             (of_classes if is_made else of_others).update(names)
     return of_classes - of_others
-
-
-def _last_part(name: ast.expr) -> str:
-    """Return the last part of a dotted name; empty for other code."""
-    return str(getattr(name, "attr", getattr(name, "id", "")))
 
 
 def own_members(nodes: Iterable[ast.AST]) -> Mapping[str, set[str]]:
@@ -194,10 +202,3 @@ def _imported(node: ast.AST) -> Iterator[tuple[ast.stmt, str]]:
     for imported in imports(node):
         if not imported.full.startswith("."):
             yield imported.node, canonical(imported.full.removesuffix(".*"))
-
-
-def _given(node: ast.Name, names: Names) -> Iterator[tuple[ast.Name, str]]:
-    """Yield a bare name that a starred import gives."""
-    name = names.canonical(node) if node.id in names.given else None
-    if name:
-        yield node, name

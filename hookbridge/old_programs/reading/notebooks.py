@@ -72,11 +72,11 @@ class Notebook:
     @property
     def uses_ipython(self) -> Cell | None:
         """The first cell that plain Python cannot run; None without one."""
-        marked = {int(number) for number in _cells_with_marks(self.text)}
-        for cell in self.code:
-            if not cell.is_python or cell.number in marked:
-                return cell
-        return None
+        _, *parts = _BORDER.split(self.text)
+        pairs = zip(parts[::2], parts[1::2], strict=True)
+        marked = {int(number) for number, code in pairs if has_lines(code)}
+        cells = (c for c in self.code if not c.is_python or c.number in marked)
+        return next(cells, None)
 
     @property
     def old_pins(self) -> tuple[tuple[int, str], ...]:
@@ -188,13 +188,6 @@ def is_border(node: ast.AST) -> bool:
     """Return whether a statement is the border of a cell."""
     name = getattr(getattr(node, "value", None), "id", "")
     return isinstance(node, ast.Expr) and bool(_BORDER.match(f"{name}\n"))
-
-
-def _cells_with_marks(text: str) -> list[str]:
-    """Return the numbers of the cells in which lines of IPython stand."""
-    _, *parts = _BORDER.split(text)
-    pairs = zip(parts[::2], parts[1::2], strict=True)
-    return [number for number, code in pairs if has_lines(code)]
 
 
 def _language(document: dict[str, Any]) -> str:

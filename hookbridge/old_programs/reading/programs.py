@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
 
-from hookbridge import errors
 from hookbridge.old_programs.reading.gpu_blocks import called_on_gpu
-from hookbridge.old_programs.reading.import_statements import (
-    Import,
-    all_imports,
-    canonical,
-)
 from hookbridge.old_programs.reading.imported_files import (
     folders_above,
     imported,
@@ -26,9 +19,9 @@ from hookbridge.old_programs.reading.meaning import Meaning, meaning_of
 from hookbridge.old_programs.reading.modules import (
     Module,
     Unread,
-    find_files,
     read_module,
 )
+from hookbridge.old_programs.reading.names_between import NamesBetween
 from hookbridge.old_programs.reading.scripts import (
     does_something,
     is_script,
@@ -37,39 +30,15 @@ from hookbridge.old_programs.reading.scripts import (
 )
 from hookbridge.old_programs.reading.search_path import (
     added_folders,
-    own_folders_on_path,
 )
 from hookbridge.old_programs.reading.unequal_rows import Parameter
 from hookbridge.tf1_names.old_values import OF_ARRAYS
-from hookbridge.tf1_names.removed_in_libraries import removed_names, roots
 
 # Names may come through as many modules.
 _MAX_LINKS = 10
 _CONFTEST = "conftest.py"
 # Functions of NumPy that make arrays.
 _OF_ARRAYS = frozenset(name.rpartition(".")[2] for name in OF_ARRAYS)
-
-
-def read_program(files: Sequence[str], roots: Sequence[str]) -> Programs:
-    """Read the main file of a program, and what it imports from own folders.
-
-    A module that cannot be parsed is left out: importing it later shows the error.
-
-    Args:
-      files: the paths of the program's files, the main one first.
-      roots: the folders in which its imports are looked up.
-
-    Raises:
-      errors.InvalidArgumentError: the main file cannot be parsed.
-    """
-    main, *imported_ones = map(read_module, files)
-    if isinstance(main, Unread):
-        kind = "a notebook" if files[0].endswith(".ipynb") else "Python source"
-        raise errors.InvalidArgumentError(
-            f"Received the program {files[0]!r}; expected {kind}: {main.reason}."
-        )
-    modules = {m.path: m for m in (main, *imported_ones) if not isinstance(m, Unread)}
-    return Programs(list(modules.values()), lambda module: roots)
 
 
 class Programs:
@@ -106,6 +75,10 @@ class Programs:
         self._doing: dict[Module, bool] = {}  # what `_does_something` found
         # Module -> the modules of the programs that it is a part of.
         self._beside: dict[Module, set[Module]] = {}
+        # Which names the files have from each other.
+        self.names: NamesBetween = NamesBetween(
+            self._imports, self._beside, self._only_defines
+        )
         mains = self._mains()
         for main in mains:
             share_assigned(self.parts(main))
@@ -224,6 +197,7 @@ class Programs:
         started = self._started.get(module, [])
         lacking = (m for m in started if m.lacks_switch or m is started[-1])
         is_run = is_main and self._does_something(module)
+        others = self.names.others(module)
         return InProgram(
             meaning=meaning,
             of_main=next(lacking, self._of_main.get(module, meaning)),
@@ -233,12 +207,12 @@ class Programs:
             is_run=is_run,
             starts=bool(started) and (is_run or not is_main),
             loads_first=module in self._loading_first,
-            unused=frozenset(self._unused(module)),
-            taken=frozenset(self._taken(module)),
-            shared=frozenset(self._shared_by(module)),
+            unused=frozenset(self.names.unused(module)),
+            taken=frozenset(self.names.taken(module)),
+            shared=frozenset(self.names.shared(module)),
             rows=frozenset(self._rows(module)),
             called_on_gpu=self._called_on_gpu.get(module, frozenset()),
-            libraries=frozenset().union(*(m.libraries for m in self._others(module))),
+            libraries=frozenset().union(*(m.libraries for m in others)),
         )
 
     @functools.cached_property
@@ -246,90 +220,15 @@ class Programs:
         """The names in each module that code in a block for a GPU calls."""
         return called_on_gpu(self._imports)
 
-    def _others(self, module: Module) -> set[Module]:
-        """Return the other modules of the programs that a file is a part of."""
-        return self._beside.get(module, set()) - {module}
-
-    def _taken(self, module: Module) -> Iterator[str]:
-        """Yield the names that other files import one by one from a file's stars."""
-        if not module.names.scopes.starred:
-            return
-        for importer in self._others(module):
-            for name, source_module in self._imports[importer].items():
-                if source_module is module:
-                    for dotted in importer.names.scopes.imported_names():
-                        source, _, attribute = dotted.rpartition(".")
-                        if source == name:
-                            yield attribute
-
-    def is_unused(self, module: Module, bound: str) -> bool:
-        """Return whether no file of its programs uses a name that a file imports.
-
-        Other files may import it from this one. Files that were not read may, if this
-        one only defines.
-
-        Args:
-          module: the file that imports it.
-          bound: the name as it is bound there.
-        """
-        is_main = module in self._of_main
-        if bound in module.words or (is_main and not self._does_something(module)):
-            return False
-        users = self._others(module)
-        said = (user.words | self._shared(user) for user in users)
-        return not any(bound in words for words in said)
-
-    def unused_names(self, module: Module, found: Iterable[Import]) -> set[str]:
-        """Return the full names of those imports that bind unused names alone."""
-        unused: set[str] = set()
-        used: set[str] = set()
-        for import_ in found:
-            is_unused = self.is_unused(module, import_.bound)
-            (unused if is_unused else used).add(import_.full)
-        return unused - used
-
     def _rows(self, module: Module) -> Iterator[Parameter]:
         """Yield the parameters that may get rows of unequal length in arrays."""
         if _OF_ARRAYS & module.attributes:
             for part in self._beside.get(module, {module}):
                 yield from part.rows.parameters()
 
-    def _shared_by(self, module: Module) -> Iterator[str]:
-        """Yield the names of a file's imports that other files may have from it."""
-        bound = {import_.bound for import_ in all_imports(module.nodes)}
-        for importer in self._others(module):
-            if module in self._imports[importer].values():
-                has_star = importer.names.scopes.starred
-                used = importer.words if has_star else importer.attributes
-                yield from bound & (used | self._shared(importer))
-
-    def _shared(self, module: Module) -> set[str]:
-        """Return the names that a file imports from others of its programs."""
-        roots = {name.partition(".")[0] for name in (*self._imports[module], "")}
-        all_imported = all_imports(module.nodes)
-        full = [
-            import_.full
-            for import_ in all_imported
-            if import_.full.partition(".")[0] in roots
-        ]
-        return {name.rpartition(".")[2] for name in full}
-
-    def _unused(self, module: Module) -> Iterator[str]:
-        """Yield the canonical names that a file imports in vain."""
-        taken = {
-            from_star.dotted.rpartition(".")[0]
-            for importer in self._others(module)
-            for from_star in importer.names.given.values()
-        }
-        if module not in self._of_main or self._does_something(module):
-            yield from map(canonical, module.unused_stars - taken)
-        inside = []
-        for import_ in all_imports(module.nodes):
-            root, dot, _ = import_.full.partition(".")
-            is_inside = dot and (root == "tensorflow" or root in roots())
-            if is_inside or import_.full in removed_names():
-                inside.append(import_)
-        yield from map(canonical, self.unused_names(module, inside))
+    def _only_defines(self, module: Module) -> bool:
+        """Return whether it is a main file from which files not read may import."""
+        return module in self._of_main and not self._does_something(module)
 
 
 def _conftests(module: Module, roots: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -340,39 +239,3 @@ def _conftests(module: Module, roots: Sequence[str]) -> Iterator[tuple[str, str]
         is_above = os.path.join(folder, "").startswith(os.path.join(root, ""))
         if is_above and os.path.isfile(file):
             yield os.path.relpath(file, folder), file
-
-
-def read_programs(
-    paths: Iterable[str | os.PathLike[str]], folder: str = ""
-) -> tuple[Programs, list[Unread]]:
-    """Read files and folders, and the modules that they import.
-
-    Args:
-      paths: the files, and the folders with all of their Python files and notebooks.
-      folder: where `python -m` looks for modules, and not beside the files; empty for
-        files that run by their paths.
-
-    Returns:
-      The programs, and the files and cells that cannot be parsed.
-    """
-    paths = list(paths)
-    files = [read_module(path) for path in find_files(paths)]
-    modules = [file for file in files if isinstance(file, Module)]
-    unread = [file for file in files if isinstance(file, Unread)]
-    cells = [cell for module in modules for cell in module.unread_cells]
-    tops = {os.path.realpath(path) for path in paths if os.path.isdir(path)}
-    # A file that is given by its name is run: Python looks in its folder first.
-    mains = [os.path.dirname(os.path.realpath(p)) for p in paths if os.path.isfile(p)]
-    on_path = own_folders_on_path()
-
-    def roots(module: Module) -> list[str]:
-        folders = [folder] if folder else [*mains, *folders_above(module.file, tops)]
-        return list(dict.fromkeys([*folders, *on_path]))
-
-    programs = Programs(modules, roots)
-    named = {os.path.realpath(path) for path in paths if os.path.isfile(path)}
-    for number, file in enumerate(unread):
-        is_named = os.path.realpath(file.file) in named
-        is_apart = not (is_named or programs.imports_unread(file))
-        unread[number] = replace(file, is_apart=is_apart)
-    return programs, [*unread, *cells]

@@ -49,7 +49,7 @@ def unused_removed_imports(module: Module, programs: Programs) -> frozenset[str]
       programs: the programs that it is part of, whose files may use the names.
     """
     removed = removed_imports(module, programs)
-    return frozenset(programs.unused_names(module, removed))
+    return frozenset(programs.names.unused_names(module, removed))
 
 
 def unused_absent_imports(module: Module, programs: Programs) -> Iterator[Import]:
@@ -59,7 +59,7 @@ def unused_absent_imports(module: Module, programs: Programs) -> Iterator[Import
       module: the file.
       programs: the programs that it is part of, whose files may use the names.
     """
-    unused = programs.unused_names(module, _of_libraries(module, programs))
+    unused = programs.names.unused_names(module, _of_libraries(module, programs))
     for imported in _of_libraries(module, programs):
         if imported.full in unused and is_absent(imported.full, module, programs):
             yield imported

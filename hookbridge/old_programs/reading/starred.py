@@ -160,7 +160,4 @@ def _library_gives(module: str, name: str) -> bool:
     if root in sys.stdlib_module_names and installed_names.package(root) is None:
         # `math` and its like are not written in Python, and do nothing when imported.
         return hasattr(importlib.import_module(root), name)
-    absent, _, is_certain = installed_names.missing(
-        f"{module}.{name}", module.count(".") + 1
-    )
-    return is_certain and not absent
+    return installed_names.certainly_has(module, name)

@@ -9,6 +9,7 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from hookbridge import errors
+from hookbridge.old_programs.reading.imported_files import folders_above
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.reading.programs import Programs
 
@@ -79,12 +80,4 @@ def _folders_below(main: Module, programs: Programs) -> Iterator[str]:
                 if f"{folder}{os.sep}".startswith(f"{root}{os.sep}"):
                     yield root
             elif root == path.anchor and part is main:  # it is imported from `.`
-                yield _above_packages(folder)
-
-
-def _above_packages(folder: str) -> str:
-    """Return the first folder above one that is not a package."""
-    above = os.path.dirname(folder)
-    while os.path.isfile(os.path.join(above, "__init__.py")):
-        above = os.path.dirname(above)
-    return above
+                yield folders_above(folder)[-1]

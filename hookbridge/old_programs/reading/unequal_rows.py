@@ -6,7 +6,12 @@ import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from hookbridge.tf1_names.syntax import called_function, enclosing, last_name
+from hookbridge.tf1_names.syntax import (
+    called_function,
+    called_method,
+    enclosing,
+    last_name,
+)
 
 # These give as many values as there happen to be.
 _VARYING = frozenset({"filter", "list", "map", "rsplit", "sorted", "split", "tuple"})
@@ -54,8 +59,8 @@ class UnequalRows:
                     self._variable(node, target.id).values.append(node.value)
         elif isinstance(node, ast.Call):
             self._calls.append(node)
-            name, method = _receiver(node)
-            if method == "append" and len(node.args) == 1:
+            if called_method(node) == "append" and len(node.args) == 1:
+                name = ast.unparse(node.func).rpartition(".")[0]
                 self._variable(node, name).appended.append(node.args[0])
 
     def _scope(self, node: ast.AST) -> ast.AST:
@@ -136,11 +141,3 @@ def has_unequal_rows(node: ast.List | ast.Tuple) -> bool:
         if isinstance(row, ast.List | ast.Tuple | ast.Constant)
     }
     return len(lengths) > 1
-
-
-def _receiver(call: ast.Call) -> tuple[str, str]:
-    """Return the name and the method of `name.method()`."""
-    function = call.func
-    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
-        return function.value.id, function.attr
-    return "", ""

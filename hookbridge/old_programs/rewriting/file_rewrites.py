@@ -14,7 +14,7 @@ from pathlib import Path
 from hookbridge import errors
 from hookbridge.old_programs.reading.meaning import shows_tf1
 from hookbridge.old_programs.reading.modules import Module, Unread
-from hookbridge.old_programs.reading.programs import read_programs
+from hookbridge.old_programs.reading.program_files import read_programs
 from hookbridge.old_programs.reading.removed_imports import unused_removed_imports
 from hookbridge.old_programs.rewriting.engine.module import rewrite_module
 from hookbridge.old_programs.rewriting.engine.results import Rewritten

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import tensorflow as tf
 
@@ -17,15 +16,10 @@ from hookbridge.contrib.private_modules import PYTHON
 from hookbridge.old_programs.reading import starred
 from hookbridge.old_programs.reading.import_statements import canonical
 from hookbridge.old_programs.run import stars, views
+from hookbridge.old_programs.run.given_back.removed_arguments import not_converted
 from hookbridge.tf1_names.resolution import resolve
 from hookbridge.tf1_names.syntax import is_below
 from hookbridge.tf1_names.target import NEWEST, Target
-
-_Method = TypeVar("_Method", bound=Callable[..., Any])
-
-
-def _not_converted(method: _Method) -> _Method:
-    return cast(_Method, tf.autograph.experimental.do_not_convert(method))
 
 
 class Answers:
@@ -44,7 +38,7 @@ class Answers:
         """The strict form, for imports whose `ImportError` the file catches."""
         return Answers(self._targets_tf1, strict=True)
 
-    @_not_converted
+    @not_converted
     def module(self, dotted: str) -> Any:
         """`import dotted as ...`."""
         try:
@@ -54,13 +48,13 @@ class Answers:
                 return Gone(canonical(dotted))
             raise
 
-    @_not_converted
+    @not_converted
     def root(self, dotted: str) -> Any:
         """`import dotted`, which binds the first part."""
         self.module(dotted)
         return views.find(self._targets_tf1, dotted.partition(".")[0])
 
-    @_not_converted
+    @not_converted
     def name(self, dotted: str, name: str) -> Any:
         """`from dotted import name`."""
         module = self.module(dotted)
@@ -101,14 +95,14 @@ class Answers:
             raise ModuleNotFoundError(f"No module named '{dotted}'", name=dotted)
         return value
 
-    @_not_converted
+    @not_converted
     def there(self, value: object) -> Any:
         """Return what a name means in a file that catches its `AttributeError`."""
         if isinstance(value, Gone):
             raise AttributeError(f"TensorFlow removed this name: {value!r}")
         return value
 
-    @_not_converted
+    @not_converted
     def has(self, value: object, name: str) -> bool:
         """`hasattr(value, name)`: a program that asks has another way without it."""
         if value is views.compat_v1():
@@ -118,7 +112,7 @@ class Answers:
         is_module = inspect.ismodule(value) or isinstance(value, Gone)
         return not (is_module and isinstance(getattr(value, name), Gone))
 
-    @_not_converted
+    @not_converted
     def star(self, dotted: str, namespace: dict[str, Any], *free: str) -> None:
         """Answer `from dotted import *`.
 

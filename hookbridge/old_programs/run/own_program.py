@@ -11,7 +11,8 @@ from hookbridge.old_programs.reading.evidence import Evidence
 from hookbridge.old_programs.reading.meaning import shows_tf1
 from hookbridge.old_programs.reading.modules import Module, Unread, read_module
 from hookbridge.old_programs.reading.notebooks import Notebook
-from hookbridge.old_programs.reading.programs import Programs, read_program
+from hookbridge.old_programs.reading.program_files import read_program
+from hookbridge.old_programs.reading.programs import Programs
 from hookbridge.old_programs.reading.removed_imports import (
     unused_absent_imports,
     unused_removed_imports,

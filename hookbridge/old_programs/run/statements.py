@@ -25,6 +25,8 @@ from hookbridge.old_programs.run.given_back.asking import (
     answered,
     asked,
     bind,
+    call_of,
+    global_names,
     is_asked,
     may_ask,
     put_first,
@@ -32,6 +34,7 @@ from hookbridge.old_programs.run.given_back.asking import (
 from hookbridge.tf1_names import keras_arguments
 from hookbridge.tf1_names.old_values import mode_of_today, old_mode
 from hookbridge.tf1_names.renamed_arguments import change_of, surplus
+from hookbridge.tf1_names.syntax import called_function
 
 HELPER = "__hookbridge__"
 ROOTS = ("tensorflow", KERAS)
@@ -165,9 +168,7 @@ class _Rewriting(ast.NodeTransformer):
             root = root.args[0] if isinstance(root, ast.Call) else root.value
         if not isinstance(root, ast.Name):
             return self.generic_visit(node)
-        call = self._call("there")
-        call.args.append(node)
-        return ast.copy_location(call, node)
+        return ast.copy_location(self._call("there", node), node)
 
     def visit_Import(self, node: ast.Import) -> Any:
         """Each alias becomes a statement, in order."""
@@ -180,8 +181,8 @@ class _Rewriting(ast.NodeTransformer):
         statements: list[ast.stmt] = []
         for alias in node.names:
             if alias.name == "*":
-                call = self._call("star", node.module, *sorted(self._free))
-                call.args.insert(1, ast.Call(ast.Name("globals", ast.Load()), [], []))
+                free = sorted(self._free)
+                call = self._call("star", node.module, global_names(), *free)
                 statements.append(ast.Expr(call))
             else:
                 call = self._call("name", node.module, alias.name)
@@ -195,7 +196,7 @@ class _Rewriting(ast.NodeTransformer):
         self.generic_visit(node)
         if _is_answered(module := loaded(node)):
             return ast.copy_location(self._call("module", module), node)
-        if isinstance(node.func, ast.Name) and node.func.id == "hasattr":
+        if called_function(node) == "hasattr":
             asked = self._call("has")
             asked.args, asked.keywords = node.args, node.keywords
             return ast.copy_location(asked, node)
@@ -213,13 +214,12 @@ class _Rewriting(ast.NodeTransformer):
         fetched = ast.Call(ast.Attribute(node, "prefetch", ast.Load()), [size], [])
         return ast.copy_location(fetched, node)
 
-    def _call(self, method: str, *words: str) -> ast.Call:
+    def _call(self, method: str, *words: str | ast.expr) -> ast.Call:
         self.has_calls = True
         helper: ast.expr = ast.Name(HELPER, ast.Load())
         if self._strict:
             helper = ast.Attribute(helper, "strict", ast.Load())
-        function = ast.Attribute(helper, method, ast.Load())
-        return ast.Call(function, [ast.Constant(word) for word in words], [])
+        return call_of(helper, method, *words)
 
 
 def _is_answered(name: str) -> bool:

@@ -15,9 +15,9 @@ from typing import Any
 from hookbridge.contrib import keras_package, namespace, private_modules
 from hookbridge.contrib.module_views import PrivateView, View
 from hookbridge.contrib.private_modules import KERAS, PYTHON
+from hookbridge.old_programs.reading.conditions import UNDER_RUN
 
-# What a file of TensorFlow 1 reads as the versions: those of the names that it finds.
-VERSION = "1.15.5"
+# What a file of TensorFlow 1 reads as the version of `tf.keras`.
 KERAS_VERSION = f"{keras_package.VERSION}-tf"
 
 
@@ -38,12 +38,12 @@ def tensorflow(targets_tf1: bool) -> View:
     v1 = tf.compat.v1
     if targets_tf1:
         version = View(
-            "tensorflow.version", (v1.version,), {"VERSION": lambda: VERSION}
+            "tensorflow.version", (v1.version,), {"VERSION": lambda: UNDER_RUN}
         )
         added: dict[str, Callable[[], Any]] = {
             **_shared(),
-            "__version__": lambda: VERSION,
-            "VERSION": lambda: VERSION,
+            "__version__": lambda: UNDER_RUN,
+            "VERSION": lambda: UNDER_RUN,
             "keras": lambda: _keras(v1.keras, lambda: KERAS_VERSION),
             "version": lambda: version,
         }

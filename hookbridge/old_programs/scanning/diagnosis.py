@@ -18,7 +18,8 @@ from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.reading.libraries import old_libraries
 from hookbridge.old_programs.reading.library_losses import library_losses
 from hookbridge.old_programs.reading.modules import Module, Unread
-from hookbridge.old_programs.reading.programs import Programs, read_programs
+from hookbridge.old_programs.reading.program_files import read_programs
+from hookbridge.old_programs.reading.programs import Programs
 from hookbridge.old_programs.reading.removed_imports import (
     is_absent,
     missing_modules,
@@ -35,6 +36,7 @@ from hookbridge.old_programs.scanning.findings import (
 from hookbridge.old_programs.scanning.removed_modules import by_removed_module
 from hookbridge.old_programs.scanning.scan import UNUSED_WAY, findings_of
 from hookbridge.tf1_names.removed_in_libraries import removed_part
+from hookbridge.tf1_names.syntax import is_below
 from hookbridge.tf1_names.target import Target
 
 # A rewrite does not look into other libraries.
@@ -160,7 +162,7 @@ def _at_import(
     module: Module, package: str, code: str, name: str, way: str
 ) -> Iterator[Finding]:
     """Yield a finding at the first import of a package; other files may import it."""
-    nodes = (node for node in module.nodes if package in _packages(node))
+    nodes = (n for n in module.nodes if any(is_below(i, package) for i in _named(n)))
     for node in itertools.islice(nodes, 1):
         yield finding_at(module, node, code, name, way)
 
@@ -180,13 +182,9 @@ def _not_in_libraries(programs: Programs) -> Iterator[Finding]:
             root = import_.full.partition(".")[0]
             code = "LIBRARY_NAME"
             way = f"its current name in {root}, or an older release of {root}"
-            if programs.is_unused(module, import_.bound):
+            if programs.names.is_unused(module, import_.bound):
                 code, way = "UNUSED_IMPORT", UNUSED_WAY
             yield finding_at(module, import_.node, code, import_.full, way, _KEPT)
-
-
-def _packages(node: ast.AST) -> set[str]:
-    return {name.partition(".")[0] for name in _named(node)}
 
 
 def _named(node: ast.AST) -> set[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator
 
+from hookbridge.ground.groups import grouped
 from hookbridge.old_programs.scanning.findings import Finding
 from hookbridge.tf1_names.resolution import resolve
 from hookbridge.tf1_names.target import Target
@@ -23,11 +24,10 @@ def by_removed_module(findings: Iterable[Finding], target: Target) -> Iterator[F
     """
     all_findings = list(findings)
     modules = [_removed_module(finding, target) for finding in all_findings]
-    names: dict[tuple[str, str], set[str]] = {}
-    for finding, module in zip(all_findings, modules, strict=True):
-        names.setdefault((finding.file, module), set()).add(finding.name)
-    for finding, module in zip(all_findings, modules, strict=True):
-        if not module or len(names[finding.file, module]) == 1:
+    pairs = list(zip(all_findings, modules, strict=True))
+    names = grouped(((finding.file, module), finding.name) for finding, module in pairs)
+    for finding, module in pairs:
+        if not module or len(set(names[finding.file, module])) == 1:
             yield finding
             continue
         removed = resolve(module, target)

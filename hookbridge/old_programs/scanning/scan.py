@@ -13,8 +13,8 @@ from hookbridge.old_programs.reading.import_statements import imports, loaded
 from hookbridge.old_programs.reading.in_program import InProgram
 from hookbridge.old_programs.reading.keras_signs import new_keys
 from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.named_uses import is_of_own_class, uses
-from hookbridge.old_programs.reading.programs import read_programs
+from hookbridge.old_programs.reading.named_uses import uses
+from hookbridge.old_programs.reading.program_files import read_programs
 from hookbridge.old_programs.reading.python2 import FROM_PYTHON_2
 from hookbridge.old_programs.scanning import calls, guests, private_keras
 from hookbridge.old_programs.scanning.earlier_releases import of_earlier_releases
@@ -33,7 +33,6 @@ from hookbridge.tf1_names import contrib_names
 from hookbridge.tf1_names.outcome import Resolution
 from hookbridge.tf1_names.private_names import HIDDEN_PACKAGES
 from hookbridge.tf1_names.removed_in_libraries import (
-    removed_methods,
     removed_names,
 )
 from hookbridge.tf1_names.resolution import way_of_attribute
@@ -144,9 +143,11 @@ def _names(module: Module, in_program: InProgram, target: Target) -> Iterator[Fi
 
     What the program writes itself, and what it does without, is not reported.
     """
-    used = uses(module.nodes, module.names, in_program.libraries)
+    others = in_program.own.values()
+    members = (other.own_members for other in others)
+    used = uses(module.nodes, module.names, in_program.libraries, members)
     for node, name in _first_flag_only(used):
-        if id(node) in module.guarded or _is_own_method(node, module, in_program):
+        if id(node) in module.guarded:
             continue
         outcome = in_program.outcome(name, target)
         if outcome is None or _follows_its_import(node, outcome):
@@ -162,8 +163,8 @@ def _names(module: Module, in_program: InProgram, target: Target) -> Iterator[Fi
             code, way = "UNUSED_IMPORT", UNUSED_WAY
         row = removed_names().get(name)
         if isinstance(node, ast.Attribute) and row is not None and row.is_method:
-            is_own = _is_defined(node.attr, module, in_program)
-            if _may_be_of_others(module, node, name):
+            is_own = any(node.attr in file.own_members for file in (module, *others))
+            if row.is_of_others and not module.arrays.has_array(node):
                 if is_own:
                     continue
                 code = "LOST_METHOD"
@@ -191,32 +192,6 @@ def _details(
 def _is_manual(outcome: Resolution) -> bool:
     """Return whether a person has to replace a name, which is not there any longer."""
     return outcome.is_removed and CODES[outcome.code].verdict == "manual"
-
-
-def _is_own_method(
-    node: ast.expr | ast.stmt, module: Module, in_program: InProgram
-) -> bool:
-    """Return whether a removed method is one of a class of the program."""
-    if not isinstance(node, ast.Attribute) or not removed_methods(node.attr):
-        return False
-    own = (own_module.own_members for own_module in in_program.own.values())
-    return is_of_own_class(node, module.nodes, own)
-
-
-def _is_defined(method: str, module: Module, in_program: InProgram) -> bool:
-    """Return whether a class of the program has a removed method of this name."""
-    if not removed_methods(method):
-        return False
-    modules = (module, *in_program.own.values())
-    return any(method in own_module.own_members for own_module in modules)
-
-
-def _may_be_of_others(module: Module, node: ast.Attribute, name: str) -> bool:
-    """Return whether the object of a removed method may be of a class that has it."""
-    row = removed_names().get(name)
-    if row is None or not row.is_of_others:
-        return False
-    return not module.arrays.has_array(node)
 
 
 def _follows_its_import(node: ast.expr | ast.stmt, outcome: Resolution) -> bool:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from hookbridge.old_programs.reading.conditions import UNDER_RUN
 from hookbridge.old_programs.reading.in_program import InProgram
 from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 from hookbridge.tf1_names.syntax import last_name
 from hookbridge.tf1_names.target import Target
 
-# What a file of TensorFlow 1 reads as its version under `hookbridge run`.
-_UNDER_RUN = "1.15.5"
 _EXITS = ("exit", "quit", "_exit", "abort")
 
 
@@ -35,7 +34,7 @@ def of_versions(
     is_refused = conditions.outcome(test, today) is (not is_passed)
     if not is_refused or _is_tried(module, node):
         return
-    version = _UNDER_RUN if in_program.targets_tf1 else today
+    version = UNDER_RUN if in_program.targets_tf1 else today
     is_run = conditions.outcome(test, version) is is_passed
     code = "VERSION_CHECK" if is_run else "VERSION_REFUSED"
     way = "the program without this check"

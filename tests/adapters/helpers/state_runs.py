@@ -50,13 +50,13 @@ def save(state: StateFiles, prefix: str, step: int) -> None:
     state.writer(prefix, step, in_step=False)()
 
 
-def restored(callback: Any, prefix: str, *, task: str = "", **options: Any) -> bool:
+def restored(callback: Any, prefix: str, *, task: str = "") -> bool:
     """Restores a callback; returns whether there was a usable state."""
-    return _restore(state_of(callback, task=task), prefix, **options)
+    return _restore(state_of(callback, task=task), prefix)
 
 
-def _restore(state: StateFiles, prefix: str, **options: Any) -> bool:
-    found = state.read(prefix, **options)
+def _restore(state: StateFiles, prefix: str) -> bool:
+    found = state.read(prefix)
     if found is not None:
         state.parts[0].restore(found)
     return found is not None
@@ -78,6 +78,6 @@ class Holds:
         self.callback.kept = np.full(3, value)
         save(self.state, prefix, step)
 
-    def restore(self, prefix: str, of_task: str | None = None) -> bool:
+    def restore(self, prefix: str) -> bool:
         """Restores the callback; returns whether there was a usable state."""
-        return _restore(self.state, prefix, of_task=of_task)
+        return _restore(self.state, prefix)

@@ -78,3 +78,35 @@ def test_saver_that_cannot_be_followed_is_reported(
         found.append((bool(absl_records("Keys.SAVERS")), states))
     # The initial checkpoint has a state too.
     assert found == [(False, 2), (True, 0)]
+
+
+class PaddingHook(v1.train.CheckpointSaverHook):  # type: ignore[misc, name-defined]
+    """Saves with zeros before the step."""
+
+    def begin(self) -> None:
+        self._saver = v1.train.Saver(v1.global_variables(), pad_step_number=True)
+        v1.add_to_collection(v1.GraphKeys.SAVERS, self._saver)
+        super().begin()
+
+
+@pytest.mark.parametrize("host", ["session", "fit"])
+def test_a_saver_that_pads_the_step(keras: Any, host: str, tmp_path: Path) -> None:
+    """The last checkpoint, in the hook's `end` after the callbacks, has its state."""
+    saver = PaddingHook(str(tmp_path), save_steps=2)
+    guests = [callback_of(keras), saver]
+    if host == "session":
+        with tf.Graph().as_default():
+            train_op = v1.assign_add(v1.train.get_or_create_global_step(), 1)
+            hooks = hb.as_hooks(guests, steps_per_epoch=STEPS)
+            with v1.train.SingularMonitoredSession(hooks=hooks) as session:
+                for _ in range(4):
+                    session.run(train_op)
+    else:
+        model = keras.Sequential([keras.Input([1]), keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        ones = np.ones([4, 1], "float32")
+        callbacks = hb.as_callbacks(guests)
+        model.fit(ones, ones, batch_size=1, verbose=0, callbacks=callbacks)
+    states = {path.stem for path in tmp_path.glob("*.hookbridge.json")}
+    assert states >= {f"model.ckpt-{4:08d}.hookbridge"}
+    assert states == {f"{p.stem}.hookbridge" for p in tmp_path.glob("*.index")}

@@ -117,10 +117,10 @@ def test_worker_without_a_state_of_its_own_takes_the_chiefs(
     prefix = str(tmp_path / "model.ckpt-2")
     chief.save(prefix, 2, 5.0)
     assert not mine.exists(prefix)
-    assert worker.restore(prefix, of_task="")
+    assert worker.restore(prefix)
     np.testing.assert_array_equal(worker.callback.kept, np.full(3, 5.0))
     # A worker does not call every callback of the chief.
-    assert state_of(task="worker-1").read(prefix, of_task="") is not None
+    assert state_of(task="worker-1").read(prefix) is not None
     assert not absl_records("no longer among the callbacks")
     assert state_of().read(prefix) is not None
     assert absl_records("no longer among the callbacks")

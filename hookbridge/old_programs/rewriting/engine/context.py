@@ -27,8 +27,6 @@ from hookbridge.tf1_names.outcome import Resolution
 from hookbridge.tf1_names.syntax import enclosing, root_of
 from hookbridge.tf1_names.target import Target
 
-_LOAD = ast.Load()
-
 
 class Context:
     """One rewrite of one module.
@@ -134,7 +132,7 @@ class Context:
     ) -> Resolution | None:
         """Return what becomes of an outermost dotted name, if a rename is enough."""
         root = root_of(node)
-        is_read = isinstance(getattr(node, "ctx", _LOAD), ast.Load)
+        is_read = isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
         if self.is_part(node) or not is_read:
             return None
         name = self.name(node)

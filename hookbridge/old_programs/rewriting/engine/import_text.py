@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from hookbridge.old_programs.reading.comments import is_mark
 
-_COMMENT = re.compile(r"#[^\r\n]*")
 # What stands after a name, to the end of its line; no line ends at a backslash.
 _TAIL = re.compile(r"(?:[^\r\n\\#]|\\\r?\n)*(?:#[^\r\n]*)?(?:\r?\n)?")
 
@@ -109,7 +108,7 @@ class ImportText:
 
 def comments_of(text: str) -> list[str]:
     """Return the comments in what stands between the names of an import."""
-    return _COMMENT.findall(text)
+    return re.findall(r"#[^\r\n]*", text)
 
 
 def statements(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from hookbridge.old_programs.reading.import_statements import Import, canonical, imports
@@ -30,7 +31,8 @@ class InsertedLines:
         self._body: Sequence[ast.stmt] = parsed(text).body
         self._imported = [_imported(statement) for statement in self._body]
         self._own = own
-        self._by_row: dict[int, list[str]] = {}  # the lines before each row
+        # The lines before each row.
+        self._by_row: defaultdict[int, list[str]] = defaultdict(list)
         self._moved: set[int] = set()  # rows that stand elsewhere now
         self._start = _start(self._body, self._imported)
         # The number of the statement that imports TensorFlow, or of the first one.
@@ -40,10 +42,7 @@ class InsertedLines:
     def put(self, lines: Iterable[Line]) -> None:
         """Add lines; of two for one place the earlier one stands first."""
         for number, line in lines:
-            self._put(self._row_after(number), line)
-
-    def _put(self, row: int, line: str) -> None:
-        self._by_row.setdefault(row, []).append(line)
+            self._by_row[self._row_after(number)].append(line)
 
     def _row_after(self, number: int) -> int:
         """Return the row that follows the statement with a number.
@@ -90,7 +89,7 @@ class InsertedLines:
             number = self._in_order(module, after) if line[:6] == "import" else after
             is_before = number < after
             row = self._body[number].lineno - 1 if is_before else self._row_after(after)
-            self._put(row, line)
+            self._by_row[row].append(line)
 
     def _in_order(self, module: str, place: int) -> int:
         """Return the statement of a block in order that an import precedes.
@@ -279,8 +278,10 @@ def _early(
 
 def _first_use(body: Sequence[ast.stmt], names: Collection[str]) -> int:
     """Return the number of the first statement that has one of the names."""
-    for number, statement in enumerate(body):
-        for node in ast.walk(statement):
-            if isinstance(node, ast.Name) and node.id in names:
-                return number
-    return len(body)
+    uses = (
+        number
+        for number, statement in enumerate(body)
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and node.id in names
+    )
+    return next(uses, len(body))

@@ -12,6 +12,7 @@ from hookbridge.old_programs.reading.modules import Module
 from hookbridge.old_programs.rewriting.engine.inserted_lines import InsertedLines
 from hookbridge.tf1_names import installed_names
 from hookbridge.tf1_names.private_names import HIDDEN_PACKAGES
+from hookbridge.tf1_names.syntax import is_below
 from hookbridge.tf1_names.target import Target
 
 # Root of a dotted name -> module, and the name it is usually imported as.
@@ -66,7 +67,8 @@ class NeededImports:
         """Return how to write a replacement (`tf.X`, `hookbridge.X`, ...) in a line."""
         if replacement.startswith(PRIVATE):  # TensorFlow hides `python` and `core`
             module = installed_names.module_of(replacement)
-            return self._name_of(module, line) + replacement[len(module) :]
+            name = self._bound(module, module.rpartition(".")[2], line)
+            return name + replacement[len(module) :]
         text = self._by_import(replacement, line) or self._by_v1(replacement, line)
         if text:
             return text
@@ -84,9 +86,9 @@ class NeededImports:
             value = canonical(value)
             is_root = value in ("tf", "tf.compat.v1") or value.endswith(".keras")
             if is_root or value.startswith(("hookbridge", "tf_slim")):
-                below = replacement == value or replacement.startswith(f"{value}.")
+                is_inside = is_below(replacement, value)
                 is_module = value.rpartition(".")[2].islower()
-                if below and is_module and len(value) > len(best):
+                if is_inside and is_module and len(value) > len(best):
                     best, prefix = value, name
         return f"{prefix}{replacement[len(best) :]}" if best else ""
 
@@ -135,10 +137,6 @@ class NeededImports:
         call = f"{name}.{function}()"
         self.first += [f"import {module} as {name}", call]
         return call
-
-    def _name_of(self, module: str, line: int) -> str:
-        """Return the name of a module in a package; import it if the file has none."""
-        return self._bound(module, module.rpartition(".")[2], line)
 
     def _bound(self, module: str, name: str, line: int) -> str:
         """Return the name of a module in a line; import it as `name` without one."""

@@ -8,6 +8,11 @@ from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 
 NAME = "switches"
+# Code of a finding -> the function that is called after the import of TensorFlow.
+_SWITCHES = {
+    "V1_BEHAVIOUR": "tf.compat.v1.disable_v2_behavior",
+    "KERAS_SESSION": "hookbridge.legacy.share_keras_session",
+}
 
 
 def apply(node: ast.Module, context: Context) -> None:
@@ -20,14 +25,11 @@ def apply(node: ast.Module, context: Context) -> None:
     if "LIBRARY_ESTIMATOR" in codes:
         call = context.imports.call_first("hookbridge", "estimator.install")
         context.note(NAME, node, "", call)
-    if "V1_BEHAVIOUR" in codes:
-        line = context.imports.expression("tf.compat.v1.disable_v2_behavior") + "()"
-        context.imports.switches.append(line)
-        context.note(NAME, node, "", line)
-    if "KERAS_SESSION" in codes:
-        line = context.imports.expression("hookbridge.legacy.share_keras_session")
-        context.imports.switches.append(f"{line}()")
-        context.note(NAME, node, "", f"{line}()")
+    for code, function in _SWITCHES.items():
+        if code in codes:
+            line = f"{context.imports.expression(function)}()"
+            context.imports.switches.append(line)
+            context.note(NAME, node, "", line)
     _comment_pins(node, context)
 
 
@@ -50,5 +52,5 @@ RULE = RewriteRule(
     summary="Main files choose Keras 2 and the behaviour of TensorFlow 1 if needed.",
     nodes=(ast.Module,),
     apply=apply,
-    codes=("KERAS2", "LIBRARY_ESTIMATOR", "V1_BEHAVIOUR", "KERAS_SESSION", "OLD_PIN"),
+    codes=("KERAS2", "LIBRARY_ESTIMATOR", *_SWITCHES, "OLD_PIN"),
 )

@@ -23,7 +23,7 @@ from hookbridge.old_programs.run.given_back import (
     removed_randomness,
 )
 from hookbridge.tf1_names import removed_in_libraries
-from hookbridge.tf1_names.syntax import root_of
+from hookbridge.tf1_names.syntax import called_function, root_of
 
 HELPER = "__hookbridge_given__"
 _READING = "hookbridge.old_programs.run.given_back.reading"
@@ -171,27 +171,23 @@ class _Asking(ast.NodeTransformer):
         known = self._of_any if is_of_module else _of_objects()
         if node.attr not in known or not isinstance(node.ctx, ast.Load):
             return node
-        return self._call(node, "of", node.value, ast.Constant(node.attr))
+        return ast.copy_location(self._call("of", node.value, node.attr), node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Ask for `getattr(module, name)` and `import_module("name")`."""
         self.generic_visit(node)
         if _is_removed(name := loaded(node)):
-            return self._call(node, "module", ast.Constant(name))
-        is_asking = isinstance(node.func, ast.Name) and node.func.id == "getattr"
-        if is_asking and len(node.args) == 2 and not node.keywords:
+            return ast.copy_location(self._call("module", name), node)
+        is_asking = called_function(node) == "getattr" and not node.keywords
+        if is_asking and len(node.args) == 2:
             owner = node.args[0]
             if isinstance(owner, ast.Name) and self._names.scopes.may_be_module(owner):
-                return self._call(node, "of", *node.args)
+                return ast.copy_location(self._call("of", *node.args), node)
         return node
 
     def visit_Import(self, node: ast.Import) -> ast.AST | list[ast.stmt]:
         """Each alias becomes a statement, in order."""
-
-        def call(method: str, name: str) -> ast.Call:
-            return self._call(node, method, ast.Constant(name))
-
-        return answered(node, _is_removed, call)
+        return answered(node, _is_removed, self._call)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.stmt]:
         """Each name becomes a statement, in order."""
@@ -200,14 +196,12 @@ class _Asking(ast.NodeTransformer):
         statements: list[ast.stmt] = []
         is_changed = False
         for import_ in imports(node):
-            words: list[ast.expr] = [ast.Constant(node.module)]
             if import_.bound == "*" and node.module in _starred():
-                words.append(ast.Call(ast.Name("globals", ast.Load()), [], []))
-                words += map(ast.Constant, sorted(self._names.scopes.free))
-                statements.append(ast.Expr(self._call(node, "star", *words)))
+                free = sorted(self._names.scopes.free)
+                call = self._call("star", node.module, global_names(), *free)
+                statements.append(ast.Expr(call))
             elif _is_removed(node.module) or import_.full in _imported():
-                words.append(ast.Constant(import_.alias.name))
-                call = self._call(node, "name", *words)
+                call = self._call("name", node.module, import_.alias.name)
                 statements.append(bind(import_.bound, call))
             else:
                 statements.append(ast.ImportFrom(node.module, [import_.alias], 0))
@@ -217,11 +211,9 @@ class _Asking(ast.NodeTransformer):
             return node
         return [ast.copy_location(statement, node) for statement in statements]
 
-    def _call(self, node: ast.AST, method: str, *words: ast.expr) -> ast.Call:
+    def _call(self, method: str, *words: str | ast.expr) -> ast.Call:
         self.has_asked = True
-        function = ast.Attribute(ast.Name(HELPER, ast.Load()), method, ast.Load())
-        call: ast.Call = ast.copy_location(ast.Call(function, list(words), []), node)
-        return call
+        return call_of(ast.Name(HELPER, ast.Load()), method, *words)
 
 
 class _AskingByName(_Asking):
@@ -241,7 +233,7 @@ class _AskingByName(_Asking):
         full = self._names.canonical(node)
         if full not in removed_names.names() or not isinstance(node.ctx, ast.Load):
             return self.generic_visit(node)
-        return self._call(node, "of", node.value, ast.Constant(node.attr))
+        return ast.copy_location(self._call("of", node.value, node.attr), node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Change the parts of a call, not the call itself."""
@@ -272,6 +264,17 @@ def _imported() -> frozenset[str]:
 @functools.cache
 def _starred() -> frozenset[str]:
     return frozenset(name.rpartition(".")[0] for name in _imported()) - {""}
+
+
+def call_of(owner: ast.expr, method: str, *words: str | ast.expr) -> ast.Call:
+    """Return the call of a method, with texts and expressions as its arguments."""
+    arguments = [ast.Constant(w) if isinstance(w, str) else w for w in words]
+    return ast.Call(ast.Attribute(owner, method, ast.Load()), arguments, [])
+
+
+def global_names() -> ast.Call:
+    """Return the call of `globals()`."""
+    return ast.Call(ast.Name("globals", ast.Load()), [], [])
 
 
 def bind(name: str, value: ast.expr) -> ast.Assign:

@@ -11,6 +11,7 @@ import re
 import types
 from importlib.machinery import SourceFileLoader
 
+from hookbridge.ground.groups import grouped
 from hookbridge.old_programs.reading.libraries import package_of
 from hookbridge.old_programs.reading.library_losses import LEFT_ALONE
 from hookbridge.old_programs.reading.modules import Unread, read_module
@@ -54,13 +55,10 @@ def _patterns() -> list[tuple[bytes, re.Pattern[bytes]]]:
 
     A beginning is looked for first: that is quick, and most files have none.
     """
-    below: dict[str, list[str]] = {}
     rows = removed_in_libraries.removed_names()
-    for full in removed_names.names():
-        row = rows.get(full)
-        module, _, name = full.rpartition(".")
-        if row is not None and row.library in _LIBRARIES:
-            below.setdefault(module, []).append(name)
+    known = removed_names.names() & rows.keys()
+    parts = (n.rpartition(".") for n in known if rows[n].library in _LIBRARIES)
+    below = grouped((module, name) for module, _, name in parts)
     texts: dict[str, str] = {f"import {name}": r"\b" for name in below.pop("", ())}
     for module, names in below.items():
         some = rf"(?:{'|'.join(sorted(names))})\b"

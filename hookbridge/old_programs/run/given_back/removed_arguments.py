@@ -59,20 +59,18 @@ _Maker: TypeAlias = Callable[[_Function], _Function]
 @functools.cache
 def makers() -> dict[str, _Maker]:
     """Return functions, and what makes each take its old arguments too."""
-    by_function: dict[str, _Maker] = {}
-    kinds: tuple[tuple[tuple[str, ...], _Maker], ...] = (
-        (old_values.STACKING, _of_any),
-        (old_values.WHOLE, _of_floats),
-        ((old_values.READING,), _reading),
-        (_OF_LISTS, _of_unequal_lists),
-        (old_values.OF_ARRAYS, _of_unequal_rows),
-    )
-    for names, make in kinds:
-        by_function |= dict.fromkeys(names, make)
-    for name, today in old_values.LOADING.items():
-        by_function[name] = functools.partial(_loading, today=today)
-    for name, make in removed_randomness.MAKERS.items():
-        by_function[f"random.{name}"] = make
+    by_function: dict[str, _Maker] = {
+        **dict.fromkeys(old_values.STACKING, _of_any),
+        **dict.fromkeys(old_values.WHOLE, _of_floats),
+        old_values.READING: _reading,
+        **dict.fromkeys(_OF_LISTS, _of_unequal_lists),
+        **dict.fromkeys(old_values.OF_ARRAYS, _of_unequal_rows),
+        **{
+            name: functools.partial(_loading, today=today)
+            for name, today in old_values.LOADING.items()
+        },
+        **{f"random.{n}": make for n, make in removed_randomness.MAKERS.items()},
+    }
     for name in OF_FUNCTIONS.keys() - {old_values.READING}:
         renaming = functools.partial(_renaming, changes=OF_FUNCTIONS[name])
         by_function[name] = (
