@@ -80,5 +80,5 @@ class BorrowedCallbacks:
 def _unfinished_run(callback: Callback) -> Lender | None:
     """Return the unfinished run that a callback takes part in, or None."""
     link: Any = getattr(getattr(callback, "model", None), "live_link", None)
-    run: Lender | None = link.run() if link is not None and link.run else None
+    run: Lender | None = None if link is None else link.run()
     return run if run is not None and run.started and not run.finished else None

@@ -188,7 +188,8 @@ class CallbackRun(abc.ABC):
             clone = Clone(source, weights)
         live = LiveRates(rates, session, None if "keras3" in flavours else step)
         optimizer = live_optimizer(live.each, step, flavours)
-        link = Link(weights, optimizer, live, LiveCounters(step, flavours), clone)
+        counters = LiveCounters(step, flavours)
+        link = Link(weights, optimizer, live, counters, clone, weakref.ref(self))
         self.model: LiveModel = LiveModel(
             link,
             metrics=metrics,
@@ -196,5 +197,4 @@ class CallbackRun(abc.ABC):
             evaluate=evaluate,
             backups=self.config.backups,
         )
-        link.run = weakref.ref(self)
         self.push_assigned: Callable[[], None] = link.push_assigned

@@ -71,8 +71,8 @@ class TrainingRun(CallbackRun):
             self.deliver,
             self._validation.logs_after,
             self._state.without_effect,
-            monitors.ValueCheck(config, self.metrics),
         )
+        self._values = monitors.ValueCheck(config, self.metrics)
         self._arguments = RunArguments(self._reader, live_rates)
         self._stop = TrainingStop(self.model)
         self._phase: Phase = "unknown"
@@ -110,7 +110,7 @@ class TrainingRun(CallbackRun):
         self._phase, self.in_step = AFTER["session"][self._phase], False
         if self.started and self._state.is_lost(self.session, before, self.step):
             self.started = False
-        self._epochs.values.begin(self.step)
+        self._values.begin(self.step)
         if not self.started:
             with self.starting():
                 self._begin()
@@ -133,7 +133,7 @@ class TrainingRun(CallbackRun):
         self.model.live_link.rates.begin_run()
         self.deliver("on_train_begin", {})
         link = self.model.live_link
-        self._epochs.outside = OutsideVariables(
+        self._outside = OutsideVariables(
             self.audience.callbacks, link.weights.trainable, link.owns
         )
         self._move_to_restored_step(restart_step if restart_step != self.step else None)
@@ -342,14 +342,15 @@ class TrainingRun(CallbackRun):
                 self._waiting_runs,
             )
         self.deliver("on_train_end", dict(self._epochs.last_logs))
-        self._epochs.finish(self.step)
+        self._epochs.warn_of_missed(self._epochs.clock.number_of(self.step))
+        self._outside.warn(self.step)
 
     def _end_epoch(self) -> None:
         """End the open epoch; tell or refuse what had no effect in it."""
-        self._epochs.values.end_epoch(self.step, self._epochs.logs.current)
+        self._values.end_epoch(self.step, self._epochs.logs.current)
         self._arguments.check_read()
         self._epochs.end()
-        self._epochs.warn_of_outside(self.step)
+        self._outside.warn(self.step)
 
     def reset_metrics(self) -> None:
         self._epochs.logs.reset(self.session)
