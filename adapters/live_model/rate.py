@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,12 +17,13 @@ from hookbridge.ground import compat
 from hookbridge.ground.protocols import Session
 
 
+@dataclasses.dataclass(eq=False)
 class RateChanges:
     """What callbacks have set in a session, shared by all `as_hooks` calls in it."""
 
-    def __init__(self) -> None:
-        self.fed: dict[Any, Any] = {}  # `{tensor: value}`, to feed
-        self.assigned: dict[Any, Any] = {}  # `{tensor: variable}` that was assigned
+    # `{tensor: value}`, to feed, and `{tensor: variable}` that was assigned.
+    fed: dict[Any, Any] = dataclasses.field(default_factory=dict)
+    assigned: dict[Any, Any] = dataclasses.field(default_factory=dict)
 
     def share(self, others: RateChanges) -> None:
         """Have the same as others from here on; what they have fed comes first."""

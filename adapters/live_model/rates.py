@@ -102,7 +102,7 @@ class LiveRates:
     def undone(self) -> Iterator[None]:
         """Return a context after which steps are fed what they were fed before it.
 
-        What callbacks assign in it is undone by `session_variables.undone`, within it.
+        `session_variables.undone`, within it, undoes what callbacks have assigned.
         """
         before = dict(self.changes.fed)
         yield

@@ -173,15 +173,11 @@ def _load_h5(path: str) -> dict[str, Any]:
     arrays = {}
     with h5py.File(path, "r") as file:
         for layer in file.attrs["layer_names"]:
-            group = file[_text(layer)]
+            group = file[tf.compat.as_text(layer)]
             for name in group.attrs["weight_names"]:
-                key = _text(name)
+                key = tf.compat.as_text(name)
                 arrays[key.removesuffix(":0")] = np.asarray(group[key])
     return arrays
-
-
-def _text(value: object) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 # Where Keras looks for layers, each by its class: `layers/dense/vars/0` (Keras 3), or

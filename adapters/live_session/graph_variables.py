@@ -84,10 +84,6 @@ class GraphVariables:
         self._add([name])
         return self._made[name]
 
-    def set_hidden(self, made: Any, variable: ModelVariable) -> None:
-        """Give the ops on a hidden variable another one."""
-        self.handles[made.handle.op.name] = variable
-
     def renew(self, variables: Sequence[ModelVariable]) -> None:
         """Take the variables that the model has now; equal names mean the new ones."""
         before, self._known = self._known, {}

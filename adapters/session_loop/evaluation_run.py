@@ -8,7 +8,11 @@ from typing import Any, Literal
 
 import tensorflow as tf
 
-from hookbridge.adapters.session_graph import eval_log_sources, learning_rate
+from hookbridge.adapters.session_graph import (
+    eval_log_sources,
+    graph_ops,
+    learning_rate,
+)
 from hookbridge.adapters.session_graph.data_pulls import DataPulls, fed_placeholders
 from hookbridge.adapters.session_graph.steps import StepFinder
 from hookbridge.adapters.session_loop import values
@@ -162,10 +166,7 @@ class PredictionRun(_BatchRun):
 
 
 def _has_tensor(fetches: object) -> bool:
-    if isinstance(fetches, dict):
-        return any(map(_has_tensor, fetches.values()))
-    if isinstance(fetches, (list, tuple)):
-        return any(map(_has_tensor, fetches))
-    if isinstance(fetches, str):
-        return ":" in fetches
-    return fetches is not None and not isinstance(fetches, tf.Operation)
+    return any(
+        ":" in leaf if isinstance(leaf, str) else not isinstance(leaf, tf.Operation)
+        for leaf in graph_ops.leaves(fetches)
+    )

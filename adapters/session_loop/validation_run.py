@@ -69,7 +69,7 @@ class ValidationRun:
         """Compare the first result with what callbacks monitor."""
         if not self._checked:
             self._checked = True
-            self._run.model.live_link.counters.note_test_metrics(result)
+            self._run.model.live_link.counters.test_metrics = tuple(result)
             monitors.check_val_monitors(
                 self._run.config, self._run.model.metrics_names, list(result)
             )
