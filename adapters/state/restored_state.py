@@ -45,9 +45,9 @@ class Saved:
 
     def entry_of(self, callback: Callback) -> Entry | None:
         """Return the state of a callback, or None if it has none here."""
-        for index, place in self._matches.pairs.items():
+        for index, number in self._matches.pairs.items():
             if self._callbacks[index] is callback:
-                return self.file.entries[place]
+                return self.file.entries[number]
         return None
 
     def report(self, *, is_own: bool) -> None:
