@@ -46,6 +46,10 @@ endif
 export TF_CPP_MIN_LOG_LEVEL := 3
 # Thousands of processes import the same modules: without caches each compiles them.
 export PYTHONDONTWRITEBYTECODE :=
+# For each operation of a graph, oneDNN asks all kernels of TensorFlow whether one is its
+# own, which takes long where tests make new graphs. `make test-all` has oneDNN.
+TF_ENABLE_ONEDNN_OPTS ?= 0
+test-newest test-215 test-fast: export TF_ENABLE_ONEDNN_OPTS := $(TF_ENABLE_ONEDNN_OPTS)
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -100,7 +104,7 @@ test-215:
 endif
 
 test-all:
-	$(MAKE) test PYTEST_FLAGS="--all $(PYTEST_FLAGS)"
+	$(MAKE) test TF_ENABLE_ONEDNN_OPTS=1 PYTEST_FLAGS="--all $(PYTEST_FLAGS)"
 
 test-fast: $(NEWEST)/.installed
 	$(NEWEST)/bin/python $(PYTEST) --fast $(PYTEST_FLAGS)

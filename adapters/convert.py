@@ -154,8 +154,7 @@ def _as_hook(guest: Guest, group: CallbackGroup) -> Any:
     if not roles.runs_here(guest.role):
         return skipped.SkippedHook(guest, guest.role)
     written.check_files(guest, [*group.all_guests])
-    on_runs = group.config.hooks_on == "runs"
-    return guest.item if on_runs else HookOnSteps(guest)
+    return HookOnSteps(guest) if group.config.hooks_on == "steps" else guest.item
 
 
 def _converted(items: object, kind: Kind, make: Callable[[Guest], Any]) -> list[Any]:

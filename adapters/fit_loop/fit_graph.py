@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any
 
 import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE
+from hookbridge.adapters.fit_loop.step_source import RunFunction
 from hookbridge.adapters.fit_loop.tapped_function import NO_FEEDS, StepFeeds
 from hookbridge.adapters.hooked_loop.host import GraphPart
 from hookbridge.adapters.hooked_loop.model_values import ModelValues
@@ -16,20 +17,9 @@ from hookbridge.adapters.live_session.global_step import GlobalStep
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.adapters.live_session.program import SessionProgram
 from hookbridge.adapters.live_session.session import LiveSession, StepRunner
-from hookbridge.adapters.live_session.step_names import StepNames
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import Context, KerasModel
 from hookbridge.ground.structures import RecentlyUsed
-
-
-class RunningStep(Protocol):
-    """The function of a loop's step, which has been traced."""
-
-    names: StepNames
-
-    @property
-    def optimizer(self) -> Any:
-        """The optimizer that the step trains with."""
 
 
 class FitGraphPart(GraphPart):
@@ -37,7 +27,6 @@ class FitGraphPart(GraphPart):
 
     def __init__(self, model: KerasModel) -> None:
         self._model = model
-        self._names: StepNames
         # What the step trains with, as hooks see it.
         self.optimizer: Any = None
         # Holds a schedule's rate for ops that were made for a constant one.
@@ -45,18 +34,16 @@ class FitGraphPart(GraphPart):
         # That of `model.optimizer`; None for a schedule, or if the step reads none.
         self._rate: tf.Variable | None = None
         self._other_rates: list[tf.Variable] = []
-        # Both are there from `build` on.
-        self.live: LiveGraph
-        self.global_step: GlobalStep
+        # Whether `live` and `global_step` are there: from `build` on.
         self.is_built: bool = False
         # `{placeholder: value}` of the last step, for runs without a step.
         self.last_values: dict[str, Any] = {}
 
-    def build(self, function: RunningStep) -> int:
+    def build(self, function: RunFunction) -> int:
         """Make the graph of a model with this step; return the global step."""
-        self.global_step = GlobalStep(self._model)
+        self.global_step: GlobalStep = GlobalStep(self._model)
         self._find_rates(function)
-        self.live = LiveGraph(
+        self.live: LiveGraph = LiveGraph(
             function.names,
             variables.model_variables(self._model),
             self.global_step.variable,
@@ -66,7 +53,7 @@ class FitGraphPart(GraphPart):
         self.is_built = True
         return self.step_number
 
-    def renew(self, function: RunningStep) -> None:
+    def renew(self, function: RunFunction) -> None:
         """Show hooks what the model has after a callback has changed its step."""
         self._find_rates(function)
         shown, self.shown_rate = self._rate, None
@@ -81,7 +68,7 @@ class FitGraphPart(GraphPart):
         if self.shown_rate is not None:
             self.shown_rate.assign(self._next_rate())
 
-    def _find_rates(self, function: RunningStep) -> None:
+    def _find_rates(self, function: RunFunction) -> None:
         model, names = self._model, function.names
         self._names, self.optimizer = names, function.optimizer
         rates, read = optimizers.learning_rates(model), names.rates_read
@@ -124,8 +111,12 @@ class FitGraphPart(GraphPart):
             firsts = [variables.components(variable.eager)[0] for variable in saved]
             # The op alone takes a tenth of the time of `read_value`, and this is called
             # several times for each save.
-            read = tf.raw_ops.ReadVariableOp
-            return ModelValues([read(resource=v.handle, dtype=v.dtype) for v in firsts])
+            return ModelValues(
+                [
+                    tf.raw_ops.ReadVariableOp(resource=v.handle, dtype=v.dtype)
+                    for v in firsts
+                ]
+            )
 
     def calling_hooks(self) -> Context:
         return self.live.as_default()  # type: ignore[no-any-return]

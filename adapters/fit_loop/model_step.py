@@ -7,6 +7,7 @@ from typing import Any
 
 from hookbridge.adapters.fit_loop.step_source import (
     MakeFunction,
+    StepInstallation,
     StepTensors,
     named_outputs,
     tensors_of_logs,
@@ -80,15 +81,11 @@ def end_quietly() -> None:
         compat.forget_number_of_steps(loop["data_handler"])
 
 
-class ModelInstallation:
+class ModelInstallation(StepInstallation):
     """Gives Keras the function that its loop calls, for as long as a run goes on."""
 
     def __init__(self, model: KerasModel) -> None:
-        self.mode: Mode | None = None
-        self.function: Any = None
         self._model = model
-        self._run: HookedRun
-        self._make_function: MakeFunction
         self._inside: Any = None  # what the loop inside a suspended run calls
         self._keras_methods = {mode: getattr(model, mode.make) for mode in MODES}
         self._methods = patching.InstanceMethods(
@@ -96,8 +93,7 @@ class ModelInstallation:
         )
 
     def install(self, run: HookedRun, make_function: MakeFunction) -> None:
-        self._run = run
-        self._make_function = make_function
+        super().install(run, make_function)
         self._methods.install()
 
     def _replacement(self, mode: Mode) -> AnyFunction:

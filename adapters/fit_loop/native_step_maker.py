@@ -26,13 +26,6 @@ from hookbridge.ground.protocols import Arguments, Hook
 from hookbridge.ground.step_errors import END_OF_DATA
 
 
-def fit_host(run: HookedRun, installation: StepInstallation | None = None) -> LoopHost:
-    """Return the host of a run in Keras's loops, or of `installation`."""
-    graph = FitGraphPart(run.model)
-    maker = NativeStepMaker(run, graph, installation or ModelInstallation(run.model))
-    return LoopHost(graph, FitSessionPart(run, graph, maker.make_session), maker)
-
-
 class StepPolicy:
     """What differs between processes in their steps; this is for a single process."""
 
@@ -53,6 +46,24 @@ class StepPolicy:
         return False
 
 
+def fit_host(
+    run: HookedRun,
+    installation: StepInstallation | None = None,
+    policy: StepPolicy | None = None,
+) -> LoopHost:
+    """Return the host of a run in Keras's loops, or of `installation`.
+
+    Args:
+      run: the run.
+      installation: what makes the loop call the run; None for loops of Keras.
+      policy: what differs if other processes wait for the steps; None if none does.
+    """
+    graph = FitGraphPart(run.model)
+    installation = installation or ModelInstallation(run.model)
+    maker = NativeStepMaker(run, graph, installation, policy or StepPolicy())
+    return LoopHost(graph, FitSessionPart(run, graph, maker.make_session), maker)
+
+
 class NativeStepMaker(StepMaker):
     """Makes the native step of a run; `installation` makes the loop call it.
 
@@ -64,25 +75,26 @@ class NativeStepMaker(StepMaker):
       run: the run whose steps are made.
       graph: what hooks see of the model.
       installation: what makes the loop call the run.
-      policy: what differs if other processes wait for the steps; None if none does.
+      policy: what differs if other processes wait for the steps.
     """
+
+    is_without_hooks = False  # whether the loop goes on so, after an error of a hook
+    data_ended = False
 
     def __init__(
         self,
         run: HookedRun,
         graph: FitGraphPart,
         installation: StepInstallation,
-        policy: StepPolicy | None = None,
+        policy: StepPolicy,
     ) -> None:
-        self._policy = policy or StepPolicy()
-        self._is_without_hooks = False
+        self._policy = policy
         self._run = run
         self._graph = graph
         self._installation = installation
         self._args: Arguments = ()
         self._outputs: Any = None
         self._has_outputs = False
-        self._data_ended = False
         self._is_stopped = False
         # Whether a call makes several steps; the step's own count is read only then.
         self._counts = False
@@ -100,15 +112,6 @@ class NativeStepMaker(StepMaker):
     def function(self) -> StepFunction:
         function: StepFunction = self._installation.function
         return function
-
-    @property
-    def data_ended(self) -> bool:
-        return self._data_ended
-
-    @property
-    def is_without_hooks(self) -> bool:
-        """Return whether the loop goes on without hooks, after an error of a hook."""
-        return self._is_without_hooks
 
     def hook_of(self, guest: Guest) -> Any:
         return self._policy.hook_of(guest)
@@ -128,7 +131,7 @@ class NativeStepMaker(StepMaker):
         return StepFunction(source, frozenset(names))
 
     def prepare(self, args: Arguments) -> None:
-        self._data_ended = False
+        self.data_ended = False
         if self._is_stopped:
             # Keras 2 has no other way to end `evaluate` and `predict`.
             end_quietly()
@@ -182,8 +185,7 @@ class NativeStepMaker(StepMaker):
         graph, step = self._graph, self.function
         into_step = graph.feeds_of_step(program)
         with self._loop_graph.as_default(), self._eager_mode():
-            if graph.shown_rate is not None:
-                graph.show_rate()
+            graph.show_rate()
             before = step.steps_made if self._counts else 0
             try:
                 fetched: list[Any]
@@ -195,14 +197,13 @@ class NativeStepMaker(StepMaker):
                     into_step,
                 )
             except END_OF_DATA:
-                self._data_ended = True
+                self.data_ended = True
                 raise
             if self._counts:
                 graph.global_step.add(step.steps_made - before)
             elif self._installation.mode is TRAIN:
                 graph.global_step.add(1)
-            if graph.shown_rate is not None:
-                graph.show_rate()
+            graph.show_rate()
         graph.last_values.update(values)
         self._outputs = outputs
         graph.check_rate(into_step)
@@ -222,7 +223,7 @@ class NativeStepMaker(StepMaker):
     def stopped_by(self, error: BaseException) -> Any:
         outputs = self.take_outputs()
         if self._policy.goes_on():
-            self._is_without_hooks = True
+            self.is_without_hooks = True
             return self.make_without_hooks() if outputs is None else outputs
         if outputs is not None:
             return outputs  # `after_run` raised: the step has been made

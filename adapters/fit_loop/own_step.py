@@ -9,11 +9,10 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.step_source import (
-    MakeFunction,
+    StepInstallation,
     StepTensors,
     tensors_of_logs,
 )
-from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.modes import TRAIN
 from hookbridge.adapters.live_session.step_names import StepNames
 from hookbridge.ground import patching
@@ -71,20 +70,11 @@ class OwnStep:
         return False
 
 
-class OwnInstallation:
+class OwnInstallation(StepInstallation):
     """The run in a loop whose steps `OwnLoop` makes."""
 
     mode = TRAIN
-
-    def __init__(self) -> None:
-        self.function: Any = None
-        self._run: HookedRun
-        self._make_function: MakeFunction
-        self._source: OwnStep | None = None
-
-    def install(self, run: HookedRun, make_function: MakeFunction) -> None:
-        self._run = run
-        self._make_function = make_function
+    _source: OwnStep | None = None  # the step, once it is known
 
     def call(self, step: AnyFunction, named: Named, args: Arguments) -> Any:
         """Make a step with the events of hooks around it."""
@@ -106,15 +96,6 @@ class OwnInstallation:
     def without_step(self, error: BaseException, *, is_first: bool) -> Any:
         """End the loop before its step."""
         raise EndOfLoop from error
-
-    def suspend(self) -> None:
-        """Nothing: the loop inside has functions of its own."""
-
-    def resume(self) -> None:
-        """Nothing, as `suspend`."""
-
-    def leave(self) -> None:
-        """Nothing: the model was left as it is."""
 
 
 def _is_of_this_function(tensor: tf.Tensor) -> bool:

@@ -105,8 +105,7 @@ class StepFunction:
         A traced step goes on with the optimizer that the model had when Keras made the
         function, until somebody makes it anew.
         """
-        is_eager = self.names.is_eager
-        return optimizer_of(self._model) if is_eager else self._optimizer
+        return optimizer_of(self._model) if self.names.is_eager else self._optimizer
 
     def forget_variants(self) -> None:
         """Drop what was made for variables that the model may no longer have."""

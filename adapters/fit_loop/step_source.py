@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -47,33 +48,39 @@ class StepSource(Protocol):
         """Return whether the function returns the step tensor `key` untapped."""
 
 
-class StepInstallation(Protocol):
+class StepInstallation(abc.ABC):
     """What makes a native loop call a run, and gives it back what is its own."""
 
-    function: Any  # what `make_function` has made, from the loop's first step on
-
-    @property
-    def mode(self) -> Mode | None:
-        """The mode of the native loop; None before it begins."""
+    mode: Mode | None = None  # that of the native loop; None before it begins
+    function: Any = None  # what `make_function` has made, from the first step on
 
     def install(self, run: HookedRun, make_function: MakeFunction) -> None:
         """Take the model for a run; `make_function` makes its step."""
+        self._run = run
+        self._make_function = make_function
 
+    @abc.abstractmethod
     def without_step(self, error: BaseException, *, is_first: bool) -> Any:
         """Return what the loop gets where a hook's error has ended it early."""
 
-    def suspend(self) -> None:
+    def suspend(self) -> None:  # noqa: B027 - not all set anything on the model
         """Let a loop inside the run take the model."""
 
-    def resume(self) -> None:
+    def resume(self) -> None:  # noqa: B027
         """Take the model again: the loop inside has ended."""
 
-    def leave(self) -> None:
+    def leave(self) -> None:  # noqa: B027
         """Give the model its own function back."""
 
 
 class RunFunction(Protocol):
     """The function of the step that a run makes."""
+
+    names: StepNames
+
+    @property
+    def optimizer(self) -> Any:
+        """The optimizer that the step trains with."""
 
     @property
     def models_own_function(self) -> AnyFunction | None:

@@ -80,12 +80,9 @@ class StepTap:
             self._source.replacing_method(self),
             self._spies.installed(self._names.is_eager),
             first_replica.keep_taps_out_of_reduction(self._source.model, split, joined),
+            patching.patched(self, _is_tracing=True),
         ):
-            self._is_tracing = True
-            try:
-                yield
-            finally:
-                self._is_tracing = False
+            yield
 
     def _with_optimizer(self) -> contextlib.AbstractContextManager[None]:
         """Return a context in which the model has the optimizer of the other traces.
@@ -130,8 +127,7 @@ class StepTap:
             read.add(id(learning_rate_variable(optimizer_of(model))))
         if not names.is_eager:
             # The function captures what it reads.
-            graph = tf.compat.v1.get_default_graph()
-            captured = {id(outside) for outside, _ in graph.captures}
+            captured = {id(t) for t, _ in tf.compat.v1.get_default_graph().captures}
             for rate in learning_rates(model):
                 if any(id(part.handle) in captured for part in components(rate)):
                     read.add(id(rate))
@@ -224,10 +220,9 @@ class StepTap:
             names.add_short(key, tensor.dtype, shape)
             if isinstance(tensor, tf.IndexedSlices):
                 names.of_rows.add(key)
-        graph = tf.compat.v1.get_default_graph()
         names.add_traced(
             t
-            for op in graph.get_operations()
+            for op in tf.compat.v1.get_default_graph().get_operations()
             if not op.name.startswith("replica_")
             for t in op.outputs
         )

@@ -8,12 +8,12 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.graph_fit.functions import LoopFunction
-from hookbridge.adapters.graph_fit.graph_names import learning_rate
 from hookbridge.adapters.graph_fit.keras_graph import KerasGraphPart
 from hookbridge.adapters.graph_fit.keras_session import KerasSession, KerasSessionPart
 from hookbridge.adapters.graph_fit.step_call import StepCall
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
+from hookbridge.adapters.keras_model.optimizers import optimizer_of, rate_of
 from hookbridge.ground import compat
 from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import AnyFunction, Arguments, KerasModel, Session
@@ -36,12 +36,10 @@ class FunctionStepMaker(StepMaker):
         self, run: HookedRun, graph: KerasGraphPart, session: KerasSessionPart
     ) -> None:
         self._run = run
-        self._model = run.model
         self._graph = graph
         self._session = session
         self._function: LoopFunction | None = None
-        self._step_call: StepCall
-        self._request: tuple[Any, Any, Any]
+        self._step_call: StepCall  # that of the present step
         self._last: list[Any] = []
 
     @property
@@ -51,21 +49,20 @@ class FunctionStepMaker(StepMaker):
     def begin(self, mode: str) -> None:
         if self._run.mode is None:
             self._run.note_begin(mode)
-            self._function = LoopFunction(self._model, mode, self._session_of)
+            self._function = LoopFunction(self._run.model, mode, self._session_of)
             self._function.install()
 
     def _session_of(self, function: Any, session: Session) -> KerasSession:
         """Return the session that makes the callable of Keras's function."""
 
         def make_step(options: object) -> AnyFunction:
-            rate = learning_rate(self._model)
+            rate = rate_of(optimizer_of(self._run.model))
             step = StepCall(session, options, self._fetches_of(function), rate)
 
             def call(
                 *values: object, run_metadata: tf.compat.v1.RunMetadata | None = None
             ) -> Any:
-                request = (step, values, function.run_options, run_metadata)
-                return self._run.call(*request)
+                return self._run.call(step, values, function.run_options, run_metadata)
 
             return call
 
@@ -74,7 +71,7 @@ class FunctionStepMaker(StepMaker):
     def _fetches_of(self, function: Any) -> Mapping[str, Any]:
         """Return what a session loop would fetch."""
         is_predict = self._run.mode == "predict"
-        model = self._model
+        model = self._run.model
         names = model.output_names if is_predict else model.metrics_names
         return dict(zip(names, function.outputs, strict=False))
 
@@ -97,7 +94,7 @@ class FunctionStepMaker(StepMaker):
         return self._last
 
     def stop(self) -> None:
-        assign(self._model, stop_training=True)
+        assign(self._run.model, stop_training=True)
         _end_with_this_batch()
 
     def stopped_by(self, error: BaseException) -> Any:
@@ -107,7 +104,7 @@ class FunctionStepMaker(StepMaker):
         if self._run.mode == "predict":
             raise error
         # Keras cannot leave its loop before a step without outputs of that step.
-        return self._last or [0.0] * len(self._model.metrics_names)
+        return self._last or [0.0] * len(self._run.model.metrics_names)
 
     def means_of(self, model: KerasModel) -> None:
         """Keep no means: the loop of a v1 graph has them in its local variables."""

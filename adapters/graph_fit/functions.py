@@ -10,18 +10,23 @@ from hookbridge.adapters.guests import kinds
 from hookbridge.ground.patching import InstanceMethods, assign
 from hookbridge.ground.protocols import Hook, KerasModel, Session
 
-# (Keras's function, Keras's session) -> the session that makes the function's callable.
-SessionOf = Callable[[Any, Any], Any]
-
 
 class LoopFunction:
     """The function of one loop of a model, for as long as a run goes on.
 
     In its first call Keras's function lets its session make a callable, and keeps it.
     Here another session makes the callable.
+
+    Args:
+      model: the model.
+      mode: the loop's: "train", "test" or "predict".
+      session_of: returns the session that makes the callable, for Keras's function and
+        Keras's session.
     """
 
-    def __init__(self, model: KerasModel, mode: str, session_of: SessionOf) -> None:
+    def __init__(
+        self, model: KerasModel, mode: str, session_of: Callable[[Any, Any], Any]
+    ) -> None:
         self._model = model
         self._name = f"{mode}_function"
         self._session_of = session_of

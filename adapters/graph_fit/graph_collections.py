@@ -55,8 +55,7 @@ class GraphCollections:
         if entry is None or entry[0] != key:
             if not any(v.op.name == "global_step" for v in saved):
                 saved.append(_saved_step(step))
-            new = v1.train.Saver(saved, sharded=True, allow_empty=True)
-            entry = (key, new)
+            entry = (key, v1.train.Saver(saved, sharded=True, allow_empty=True))
             _SAVER.put(self._graph, entry)
         self._graph.add_to_collection(v1.GraphKeys.SAVERS, entry[1])
 

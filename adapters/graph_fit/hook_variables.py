@@ -35,9 +35,10 @@ class HookVariables:
     def recording(self) -> Iterator[None]:
         """Return a context for `begin` of all hooks."""
         before = self._collections()
-        scope = v1.get_variable_scope()
         with v1.variable_scope(
-            scope, custom_getter=self._get, auxiliary_name_scope=False
+            v1.get_variable_scope(),
+            custom_getter=self._get,
+            auxiliary_name_scope=False,
         ):
             yield
         for key, values in self._collections().items():
@@ -76,8 +77,11 @@ class HookVariables:
         ]
         if variables:
             states = session.run([v1.is_variable_initialized(v) for v in variables])
-            pairs = zip(variables, states, strict=True)
-            new = [variable for variable, is_known in pairs if not is_known]
+            new = [
+                variable
+                for variable, is_known in zip(variables, states, strict=True)
+                if not is_known
+            ]
             session.run([v.initializer for v in (*new, *self._again)])
         for key in (v1.GraphKeys.RESOURCES, v1.GraphKeys.LOCAL_RESOURCES):
             for resource in graph.get_collection(key):
@@ -89,8 +93,11 @@ class HookVariables:
         """Remove from the graph's collections what hooks have added."""
         earlier = _EARLIER.get_or_put(self._graph, dict)
         for name, variable in self._made.items():
-            of_keys = self._added.items()
-            keys = [k for k, new in of_keys if any(v is variable for v in new)]
+            keys = [
+                key
+                for key, added in self._added.items()
+                if any(v is variable for v in added)
+            ]
             earlier[name] = (variable, keys)
         for key, added in self._added.items():
             values, ids = self._graph.get_collection_ref(key), set(map(id, added))

@@ -31,21 +31,14 @@ class KerasGraphPart(GraphPart):
     def __init__(self, run: HookedRun) -> None:
         watch_collections()
         self._run = run
-        self._model = run.model
-        self._graph: tf.Graph
         self._is_begun = False
-        self._is_built = False
-        # All are there from `build` on.
-        self._collections: GraphCollections
-        self._variables: HookVariables
-        self._names: GraphNames
-        self._counter: tf.Variable
+        self._is_built = False  # all others are there from `build` on
 
     def build(
         self, session: Session, mode: str | None, fetches: Mapping[str, Any]
     ) -> int:
         """Add what hooks look for; return the global step."""
-        graph, model = session.graph, self._model
+        graph, model = session.graph, self._run.model
         self._graph = graph
         with graph.as_default():
             self._collections = GraphCollections(graph)
@@ -78,7 +71,7 @@ class KerasGraphPart(GraphPart):
         return int(self._run.host.session_part.current.run(self._counter))
 
     def values(self) -> ModelValues:
-        saved = [v.eager for v in model_variables(self._model) if not v.local]
+        saved = [v.eager for v in model_variables(self._run.model) if not v.local]
         return ModelValues(self._run.host.session_part.current.run(saved))
 
     @property

@@ -32,8 +32,9 @@ class StepCall:
         self._options = options
         self.fetches = fetches
         self._rate = rate
-        tensor = self._graph.get_tensor_by_name
-        self.placeholders: list[Any] = [tensor(name) for name in options.feed]
+        self.placeholders: list[Any] = [
+            self._graph.get_tensor_by_name(name) for name in options.feed
+        ]
         # The placeholders whose values come from a dataset.
         connected = (c.to_tensor for c in options.tensor_connection)
         self.from_dataset: set[str] = {name.partition(":")[0] for name in connected}
@@ -104,8 +105,9 @@ class StepCall:
             return reads(rate)
         if _is_computed_rate(tensor):
             is_schedule = not isinstance(rate, tf.Variable)
-            class_name = type(rate).__name__
-            kind = f"a `{class_name}`" if is_schedule else "a rate with `decay=`"
+            kind = (
+                f"a `{type(rate).__name__}`" if is_schedule else "a rate with `decay=`"
+            )
             raise errors.LiveSessionError(
                 f"A hook feeds `learning_rate:0`, which is {kind} "
                 "in a v1 graph: each step computes it. Compile the model with a "

@@ -19,7 +19,7 @@ class AnyFlavour:
 
     params: Any = None
     validation_data: Any = None  # Keras 2 has it on every callback
-    _model: Any = None
+    model: Any = None
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         bases = tuple(k.callbacks.Callback for k in compat.keras_flavours())
@@ -31,15 +31,7 @@ class AnyFlavour:
         self.params = params
 
     def set_model(self, model: KerasModel | None) -> None:
-        self._model = model
-
-    @property
-    def model(self) -> Any:
-        return self._model
-
-    @model.setter
-    def model(self, model: KerasModel) -> None:
-        self._model = model
+        self.model = model
 
 
 class Inserted(AnyFlavour):

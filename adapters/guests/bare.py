@@ -17,10 +17,9 @@ _METHODS = {*(event.name for event in CALLBACK_EVENTS), *BATCH_EVENTS["train"]}
 
 def is_bare(guest: Guest) -> bool:
     """Return whether a guest is a callback whose class derives from no Keras."""
-    is_ours = isinstance(guest.item, AnyFlavour)
     return (
         guest.kind == "callback"
-        and not is_ours
+        and not isinstance(guest.item, AnyFlavour)
         and kinds.keras_behind(guest.item) is None
     )
 

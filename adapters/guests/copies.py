@@ -28,16 +28,18 @@ class CopiedWrapper(Wrapper):
         return _rebuilt(_own_class(self), self.guest, self.copy_options())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        guest = copy.deepcopy(self.guest, memo)
-        return _rebuilt(_own_class(self), guest, self.copy_options())
+        return _rebuilt(
+            _own_class(self), copy.deepcopy(self.guest, memo), self.copy_options()
+        )
 
 
 def _own_class(wrapper: object) -> Any:
     """Return the class of a wrapper that its module has, by which a pickle finds it."""
-    for cls in type(wrapper).__mro__:
-        if getattr(sys.modules[cls.__module__], cls.__qualname__, None) is cls:
-            return cls
-    raise TypeError(f"`{type(wrapper).__name__}` is in no module")
+    return next(
+        cls
+        for cls in type(wrapper).__mro__
+        if getattr(sys.modules[cls.__module__], cls.__qualname__, None) is cls
+    )
 
 
 def _rebuilt(cls: Any, guest: object, options: Mapping[str, Any]) -> Any:

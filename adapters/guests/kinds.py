@@ -47,8 +47,9 @@ def has_hook_methods(item: object) -> bool:
     """Return whether an object is a `SessionRunHook` or has its five methods."""
     import tensorflow as tf
 
-    base = tf.compat.v1.train.SessionRunHook
-    return isinstance(item, base) or _has_all(item, HOOK_METHODS)
+    return isinstance(item, tf.compat.v1.train.SessionRunHook) or _has_all(
+        item, HOOK_METHODS
+    )
 
 
 def is_hook(item: object) -> bool:

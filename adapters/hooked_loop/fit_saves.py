@@ -40,9 +40,8 @@ def restored_from(model: KerasModel, folder: str) -> str | None:
     None if it is not in `folder`, or if the model has been trained since.
     """
     prefix, step = _RESTORED.get(model) or ("", -1)
-    if not prefix or steps_counted(model) != step:
-        return None
-    return prefix if os.path.abspath(os.path.dirname(prefix)) == folder else None
+    is_there = os.path.abspath(os.path.dirname(prefix)) == folder
+    return prefix if is_there and steps_counted(model) == step else None
 
 
 class FitSaves:
@@ -97,7 +96,7 @@ class FitSaves:
         if saved is None:
             return ()
         self.part.restore(saved)
-        return saved.loops
+        return saved.file.loops
 
     # -- checkpoints -----------------------------------------------------------------
 

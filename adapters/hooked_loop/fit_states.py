@@ -165,7 +165,7 @@ class FitStates(
             if checkpoint is None
             else files.step_of(checkpoint) or steps_counted(self._model)
         )
-        backups = backups_of(map(unwrapped, calling_list().callbacks))
+        backups = backups_of(calling_list().callbacks)
         self._backup, _ = newest(checkpoint, step, backups, files)
 
     def _after_train_begin(self, logs: Logs = None) -> None:

@@ -37,6 +37,8 @@ def call_before_others(everyone: Any, calls: Calls) -> None:
 
 def call_after_others(everyone: Any, calls: Calls) -> None:
     """Put a callback after all of a `CallbackList`, unless it has one with `calls`."""
-    items = map(unwrapped, everyone.callbacks)
-    if not any(isinstance(item, _End) and item.calls == calls for item in items):
+    if not any(
+        isinstance(item, _End) and item.calls == calls
+        for item in map(unwrapped, everyone.callbacks)
+    ):
         everyone.callbacks.append(_End(calls))

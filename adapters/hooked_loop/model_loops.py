@@ -12,8 +12,8 @@ from hookbridge.adapters.hooked_loop.host import LoopHost
 from hookbridge.adapters.hooked_loop.modes import STARTERS, is_running
 from hookbridge.ground import compat
 from hookbridge.ground.memory import Fact
-from hookbridge.ground.patching import InstanceMethods
-from hookbridge.ground.protocols import AnyFunction, KerasModel
+from hookbridge.ground.patching import InstanceMethods, patched
+from hookbridge.ground.protocols import AnyFunction, Context, KerasModel
 
 
 class LoopRun(Protocol):
@@ -60,9 +60,8 @@ class ModelLoops:
         # The method that makes a step of a loop that is not Keras's, as it begins.
         self._stepping = ""
         self._is_making_step = False
-        names = [name for name in STARTERS if hasattr(model, name)]
         self._starters = InstanceMethods(
-            model, {name: self._starter(name) for name in names}
+            model, {n: self._starter(n) for n in STARTERS if hasattr(model, n)}
         )
 
     def take(self) -> None:
@@ -90,14 +89,9 @@ class ModelLoops:
         if _INNERMOST.get(self._model) is self._run:
             _INNERMOST.pop(self._model)
 
-    @contextlib.contextmanager
-    def making_step(self) -> Iterator[None]:
+    def making_step(self) -> Context:
         """Let the model's own loops be the step, not loops inside, in a context."""
-        self._is_making_step, before = True, self._is_making_step
-        try:
-            yield
-        finally:
-            self._is_making_step = before
+        return patched(self, _is_making_step=True)
 
     def _starter(self, name: str) -> AnyFunction:
         """Return a replacement for a model method that starts a loop or a step."""

@@ -16,7 +16,7 @@ from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.live_session.feeds import mapper_of
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import shown
-from hookbridge.ground.protocols import AnyFunction, Graph, Hook, RunContext, Session
+from hookbridge.ground.protocols import AnyFunction, Hook, RunContext, Session
 from hookbridge.ground.step_errors import LOST_TASK
 
 
@@ -106,16 +106,12 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
         refusals.check_graph(hook, graph)
         final_ops = getattr(hook, "_final_ops", None)
         if final_ops is not None:
-            _look_up(final_ops, graph)
-
-
-def _look_up(fetches: object, graph: Graph) -> None:
-    """Look up now what a `FinalOpsHook` fetches in `end`, so that steps return it.
-
-    A name that the graph lacks fails in `end`, as in a session.
-    """
-    with contextlib.suppress(errors.UnknownTensorError, errors.RunArgumentsError):
-        mapper_of(graph, fetches)
+            # What a `FinalOpsHook` fetches in `end` is looked up now, so that steps
+            # return it. A name that the graph lacks fails in `end`, as in a session.
+            with contextlib.suppress(
+                errors.UnknownTensorError, errors.RunArgumentsError
+            ):
+                mapper_of(graph, final_ops)
 
 
 def with_hook(

@@ -57,7 +57,7 @@ def unwrapped(optimizer: Optimizer) -> Any:
     return getattr(optimizer, "inner_optimizer", optimizer)
 
 
-def _rate(optimizer: Optimizer) -> Any:
+def rate_of(optimizer: Optimizer) -> Any:
     """Return what an optimizer has as its rate: a variable, a schedule, or None."""
     inner = unwrapped(optimizer)
     rate = getattr(inner, "_learning_rate", None)
@@ -68,7 +68,7 @@ def _rate(optimizer: Optimizer) -> Any:
 
 def learning_rate_variable(optimizer: Optimizer) -> Any:
     """Return the `tf.Variable` of a constant learning rate; None for a schedule."""
-    rate, inner = _rate(optimizer), unwrapped(optimizer)
+    rate, inner = rate_of(optimizer), unwrapped(optimizer)
     if not isinstance(rate, tf.Variable):
         return None
     # Keras 3's `MultiOptimizer` has one that no update reads, and refuses to give it.
@@ -88,7 +88,7 @@ def scheduled_rate(optimizer: Optimizer, counter: Any = None) -> Any:
       optimizer: an optimizer of Keras, wrapped in another one or not.
       counter: the variable that counts its steps, if that is not `counter_of`.
     """
-    rate, decay = _rate(optimizer), decay_of(optimizer)
+    rate, decay = rate_of(optimizer), decay_of(optimizer)
     is_schedule = callable(rate) and not isinstance(rate, tf.Variable)
     if rate is None or not (is_schedule or decay > 0.0):
         return None
@@ -180,12 +180,10 @@ def build(model: KerasModel) -> None:
         with model.distribute_strategy.scope():
             make_slots(v1_optimizer, model.trainable_variables)
         return
-    make = getattr(optimizer, "build", None)
-    if make is not None and getattr(optimizer, "built", False):
-        return
-    if make is None:  # of the module `legacy`
-        make = getattr(optimizer, "_create_all_weights", None)
-    if make is not None:
+    # Those of the module `legacy` have no `build`.
+    of_legacy = getattr(optimizer, "_create_all_weights", None)
+    make = getattr(optimizer, "build", of_legacy)
+    if make is not None and not getattr(optimizer, "built", False):
         with model.distribute_strategy.scope():
             make(model.trainable_variables)
 
@@ -233,17 +231,14 @@ def variables_of(optimizer: Optimizer) -> list[Any]:
     rate = learning_rate_variable(optimizer)
     every += [] if rate is None else [rate]
     for part in (optimizer, unwrapped(optimizer)):
-        attributes = getattr(part, "__dict__", {})
         every += [
             value
-            for name, value in attributes.items()
+            for name, value in getattr(part, "__dict__", {}).items()
             if name not in _COMPUTED and isinstance(tf_variable(value), tf.Variable)
         ]
         # In a v1 graph the numbers of a legacy optimizer are variables too.
         numbers = getattr(part, "_hyper", {}).values()
         every += [n for n in numbers if isinstance(n, tf.Variable) and is_in_graph(n)]
     scale = getattr(optimizer, "_loss_scale", None)
-    for name in ("current_loss_scale", "counter"):
-        if hasattr(scale, name):
-            every.append(getattr(scale, name))
-    return every
+    of_scale = [getattr(scale, n, None) for n in ("current_loss_scale", "counter")]
+    return every + [value for value in of_scale if value is not None]

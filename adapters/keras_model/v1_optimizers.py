@@ -51,8 +51,7 @@ def named_variables(
         for number, slot in enumerate(present):
             suffix = f"_{number}" if number else ""
             named.append((slot, f"{weight_name}/{inner.get_name()}{suffix}"))
-    for (name, _), variable in inner._non_slot_dict.items():
-        named.append((variable, str(name)))
+    named += [(variable, str(n)) for (n, _), variable in inner._non_slot_dict.items()]
     counter = getattr(optimizer, "iterations", None)
     if isinstance(counter, tf.Variable):
         named.append((counter, f"{scope}/iterations"))

@@ -127,8 +127,10 @@ def _variables_of_optimizers(model: KerasModel) -> list[tuple[Any, str]]:
             # A v1 saver has named those in a graph.
             named += [(v, _name_of(v) if is_in_graph(v) else n) for v, n in pairs]
             continue
-        for variable in variables_of(optimizer):
-            named.append((variable, _name_in_optimizer(variable, scope, optimizer)))
+        named += [
+            (variable, _name_in_optimizer(variable, scope, optimizer))
+            for variable in variables_of(optimizer)
+        ]
     return named
 
 
@@ -167,14 +169,17 @@ def model_variables(model: KerasModel) -> list[ModelVariable]:
     weights = _ids(model.weights) - local
     slots = _ids(v for v, _ in of_optimizers)
     variables: dict[int, ModelVariable] = {}
-    unique_name = _unique_names()
+    # Keras 3 gives the same name to both slots of Adafactor. The names that a file has
+    # are those of a live graph, where the global step is the first.
+    graph = tf.Graph()
+    graph.unique_name("global_step")
     for variable, name in names:
         eager = tf_variable(variable)
         key = id(eager)
         if key not in variables and hasattr(components(eager)[0], "handle"):
             variables[key] = ModelVariable(
                 eager,
-                unique_name(name),
+                graph.unique_name(name),
                 trainable=key in trainable,
                 local=key in local,
                 is_weight=key in weights,
@@ -186,12 +191,3 @@ def model_variables(model: KerasModel) -> list[ModelVariable]:
 def _ids(variables: Iterable[Any]) -> set[int]:
     """Return the ids of TensorFlow's variables behind those of Keras."""
     return {id(tf_variable(variable)) for variable in variables}
-
-
-def _unique_names() -> Callable[[str], str]:
-    """Return what makes names unique as the graph does in which hooks see them."""
-    # Keras 3 gives the same name to both slots of Adafactor. The names that a file has
-    # are those of a live graph, where the global step is the first.
-    graph = tf.Graph()
-    graph.unique_name("global_step")
-    return graph.unique_name  # type: ignore[no-any-return]

@@ -32,9 +32,7 @@ def paths(callbacks: Iterable[Guest]) -> frozenset[str]:
 
 def save(path: str, weights: LiveWeights, rates: LiveRates, graph: Graph) -> None:
     """Write the variables and the one rate that no variable holds."""
-    variables = _variables(graph)
-    entries = map(saved.entry_of, variables)
-    values = dict(zip(entries, weights.read(variables), strict=True))
+    values = weights.entries(_variables(graph))
     for name, rate in rates.unsaved().items():
         values[SavedArray(name, "", name)] = rate.read()
     weight_files.save(path, values, h5=True)

@@ -80,8 +80,9 @@ class Clone:
             except Exception as e:  # whatever a user's get_config raises
                 self._reason = f"{type(e).__name__}: {e}"
                 return
-        pairs = zip(self._weights.all, self._model.weights, strict=True)
-        for variable, weight in pairs:
+        for variable, weight in zip(
+            self._weights.all, self._model.weights, strict=True
+        ):
             self._weights.mirrors.adopt(variable, weight)
 
     def filled(self) -> Any:
@@ -150,9 +151,8 @@ def _zeros(make: Any, **options: Any) -> Any:
 
 def _clone(source: Any) -> Any:
     """Clone a model without optimizer and loss: these stay in the graph."""
-    keras = keras_of(source)
     if getattr(source, "_is_graph_network", False):
-        clone = keras.models.clone_model(source)
+        clone = keras_of(source).models.clone_model(source)
     else:
         clone = type(source).from_config(source.get_config())
         if not clone.built:

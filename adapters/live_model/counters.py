@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hookbridge.adapters.live_model.mirror import eager_variable
@@ -30,8 +30,9 @@ class LiveCounters:
         self._flavours = flavours
         self._variables: dict[str, Any] = {}
         self._values = {"train": 0, "test": 0, "predict": 0}
-        # Of the validation. The training may have the same, and others.
-        self._test_metrics: Sequence[str] = ()
+        # Of the validation: callbacks can look them up too. The training may have the
+        # same, and others.
+        self.test_metrics: Sequence[str] = ()
 
     def count(self, mode: str, batches: int = 1) -> None:
         """Note that batches were processed in `mode`; 0 sets the counter to 0."""
@@ -52,13 +53,9 @@ class LiveCounters:
                 for mode, variable in self._variables.items():
                     variable.assign(self._values[mode])
 
-    def note_test_metrics(self, names: Iterable[str]) -> None:
-        """Note the metrics of a validation: callbacks can look them up too."""
-        self._test_metrics = tuple(names)
-
     def metrics(self, of_training: Sequence[str]) -> list[Any]:
         """Metric objects by name; Keras 3 asks them whether higher is better."""
-        names = dict.fromkeys([*of_training, *self._test_metrics])
+        names = dict.fromkeys([*of_training, *self.test_metrics])
         if "keras3" not in self._flavours:
             # Callbacks of Keras 2 read only the name of a metric.
             return [types.SimpleNamespace(name=name) for name in names]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from hookbridge.adapters.live_model.clone import Clone
@@ -24,6 +24,7 @@ class Link:
       rates: the learning rates of the graph.
       counters: what callbacks ask for batch counters and metrics.
       clone: the eager clone of a Keras model; None without such a model.
+      run: a weak reference to the run.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class Link:
         rates: LiveRates,
         counters: LiveCounters,
         clone: Clone | None,
+        run: Callable[[], Any],
     ) -> None:
         self.weights = weights
         self.optimizer = optimizer
@@ -42,11 +44,11 @@ class Link:
         self._weights_used = weights.mirrors.touched
         self._rates_used = rates.touched
         self.classes: EagerClasses = EagerClasses()
-        self.run: Any = None  # a weak reference to the run, which the run itself sets
+        self.run = run
 
     def note_stop(self) -> None:
         """`stop_training` was set."""
-        run = None if self.run is None else self.run()
+        run = self.run()
         if run is not None:
             run.note_stop()
 

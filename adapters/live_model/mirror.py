@@ -87,8 +87,7 @@ class Mirror(watched.UseListener):
 
     def clear(self) -> None:
         """Set zeros; call it in eager mode."""
-        shape = blank_shape(self.variable)
-        self.set(np.zeros(shape, self._inner.dtype.as_numpy_dtype))
+        self.set(np.zeros(blank_shape(self.variable), self._inner.dtype.as_numpy_dtype))
 
     def assigned(self) -> Any:
         """Return the value assigned since the last `set` or `assigned`, or None."""

@@ -23,7 +23,8 @@ from hookbridge.adapters.live_model.mirror import (
 )
 from hookbridge.adapters.session_graph import session_variables
 from hookbridge.ground import compat
-from hookbridge.ground.protocols import Variable
+from hookbridge.ground.patching import patched
+from hookbridge.ground.protocols import Context, Variable
 
 _MOST_BYTES = 2**25  # read in one run
 
@@ -164,14 +165,9 @@ class Mirrors:
                 raise
             # The session is closed: mirrors keep what they have.
 
-    @contextlib.contextmanager
-    def own_call(self) -> Iterator[None]:
-        """Around a call of the clone whose weights were filled in before."""
-        before, self._is_own_call = self._is_own_call, True
-        try:
-            yield
-        finally:
-            self._is_own_call = before
+    def own_call(self) -> Context:
+        """Return a context for a call of the clone whose weights were filled in."""
+        return patched(self, _is_own_call=True)
 
     @contextlib.contextmanager
     def file_call(self, variables: Sequence[Any]) -> Iterator[None]:

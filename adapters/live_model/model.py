@@ -177,7 +177,7 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
 
     def reset_metrics(self) -> None:
         """Begin the means in `logs` anew with the next batch, as in Keras."""
-        run = self.live_link.run and self.live_link.run()
+        run = self.live_link.run()
         if run is not None and run.session is not None:
             run.reset_metrics()
 

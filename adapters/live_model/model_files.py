@@ -45,7 +45,7 @@ class ModelFiles:
         else:
             h5 = weight_files.as_h5(path, save_format)
             weight_files.check_options("save_weights", options, others)
-            weight_files.save(path, live.entries(), overwrite, h5=h5)
+            weight_files.save(path, live.entries(live.all), overwrite, h5=h5)
 
     def load_weights(
         self,

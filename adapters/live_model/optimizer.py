@@ -34,10 +34,9 @@ def live_optimizer(
     """
     facts = [optimizer_of(live.rate) for live in rates]
     single = facts[0] if len(facts) == 1 else OptimizerFacts()
-    kind = _named(LiveOptimizer, single.class_name)
+    kind: type[LiveOptimizer] = _named(LiveOptimizer, single.class_name)
     poses_as = _posed(single.class_name, flavours) if len(facts) == 1 else None
-    optimizer: LiveOptimizer = kind(rates, facts, step, poses_as)
-    return optimizer
+    return kind(rates, facts, step, poses_as)
 
 
 class LiveOptimizer(OptimizerOfOthers):
@@ -98,8 +97,7 @@ class LiveOptimizer(OptimizerOfOthers):
 
     def _rate(self) -> LiveRate:
         """Return the one learning rate of the graph."""
-        if len(self._rates) != 1:
-            rate_checks.check_single([live.rate for live in self._rates])
+        rate_checks.check_single([live.rate for live in self._rates])
         return self._rates[0]
 
     def _common_rate(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,12 +17,13 @@ from hookbridge.ground import compat
 from hookbridge.ground.protocols import Session
 
 
+@dataclasses.dataclass(eq=False)
 class RateChanges:
     """What callbacks have set in a session, shared by all `as_hooks` calls in it."""
 
-    def __init__(self) -> None:
-        self.fed: dict[Any, Any] = {}  # `{tensor: value}`, to feed
-        self.assigned: dict[Any, Any] = {}  # `{tensor: variable}` that was assigned
+    # `{tensor: value}`, to feed, and `{tensor: variable}` that was assigned.
+    fed: dict[Any, Any] = dataclasses.field(default_factory=dict)
+    assigned: dict[Any, Any] = dataclasses.field(default_factory=dict)
 
     def share(self, others: RateChanges) -> None:
         """Have the same as others from here on; what they have fed comes first."""
@@ -69,7 +71,6 @@ class LiveRate(watched.UseListener):
         self._is_captured = False
         # What a variable is set to as soon as there is a session, or None.
         self._waiting: Any = None
-        self._undo: Callable[[], None] | None = None
         # The variable of Keras 2 beside a schedule: the step's number, or None.
         self._step_of_schedule = step if rate.kind == "schedule" else None
         self._assigned: tuple[int, Any] | None = None
@@ -109,19 +110,21 @@ class LiveRate(watched.UseListener):
             self.mirror = eager_variable(self._known, "learning_rate")
             watched.watch(self.mirror, self)
         else:
-            self._pull()
+            self.refresh()
         return self.mirror
 
     def about_to_use(self) -> None:
         """Note that the mirror's value is about to be read or assigned."""
         if self._is_stale:
-            self._pull()
+            self.refresh()
         self._touched.add(self)
         if not tf.executing_eagerly():
             self._is_captured = True
 
-    def _pull(self) -> None:
-        self._show(self.read())
+    def refresh(self) -> None:
+        """Bring the mirror up to date, if it was asked for."""
+        if self.mirror is not None:
+            self._show(self.read())
 
     def _show(self, value: object) -> None:
         self._is_stale = False
@@ -135,7 +138,7 @@ class LiveRate(watched.UseListener):
         if self.mirror is not None:
             self._is_stale = True
             if self._is_captured:
-                self._pull()
+                self.refresh()
 
     def end_event(self) -> None:
         """Between events the mirror keeps its last value: there may be no session."""
@@ -180,35 +183,12 @@ class LiveRate(watched.UseListener):
             self._waiting = value
             self._show(value)
             return
-        if self._undo is None:
-            self._undo = self._back_to_now()
         if rate.kind == "variable":
             session_variables.write(session, [(rate.variable, value)])
             self._changes.assigned[rate.tensor] = rate.variable
         else:
             self._changes.fed[rate.tensor] = value
         self._show(value)
-
-    def _back_to_now(self) -> Callable[[], None]:
-        tensor, session = self.rate.tensor, self._session()
-        if self.rate.kind == "variable":
-            pairs = [(self.rate.variable, session.run(tensor))]
-            return lambda: session_variables.write(session, pairs)
-        if tensor not in self._changes.fed:
-            return lambda: self._changes.fed.pop(tensor, None)
-        value = self._changes.fed[tensor]
-        return lambda: self._changes.fed.update({tensor: value})
-
-    def begin_epoch(self) -> None:
-        """`undo_epoch` takes back what is set from here on."""
-        self._undo = None
-
-    def undo_epoch(self) -> None:
-        """Take back what was set since `begin_epoch`: it was set in an earlier run."""
-        undo, self._undo = self._undo, None
-        if undo is not None:
-            undo()
-            self._pull()
 
 
 def value_of(rate: LearningRate, session: Session | None) -> Any:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -97,15 +98,18 @@ class LiveRates:
         for rate in self.each:
             rate.drop()
 
-    def begin_epoch(self) -> None:
-        """`undo_epoch` takes back what is set from here on."""
-        for rate in self.each:
-            rate.begin_epoch()
+    @contextlib.contextmanager
+    def undone(self) -> Iterator[None]:
+        """Return a context after which steps are fed what they were fed before it.
 
-    def undo_epoch(self) -> None:
-        """Take back what was set since `begin_epoch`: it was set in an earlier run."""
+        `session_variables.undone`, within it, undoes what callbacks have assigned.
+        """
+        before = dict(self.changes.fed)
+        yield
+        self.changes.fed.clear()
+        self.changes.fed.update(before)
         for rate in self.each:
-            rate.undo_epoch()
+            rate.refresh()
 
     def state(self) -> dict[str, float]:
         """Return the rates that callbacks have set and that no checkpoint holds."""

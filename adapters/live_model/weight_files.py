@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import re
 from collections.abc import Collection, Mapping
@@ -172,15 +173,11 @@ def _load_h5(path: str) -> dict[str, Any]:
     arrays = {}
     with h5py.File(path, "r") as file:
         for layer in file.attrs["layer_names"]:
-            group = file[_text(layer)]
+            group = file[tf.compat.as_text(layer)]
             for name in group.attrs["weight_names"]:
-                key = _text(name)
+                key = tf.compat.as_text(name)
                 arrays[key.removesuffix(":0")] = np.asarray(group[key])
     return arrays
-
-
-def _text(value: object) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)
 
 
 # Where Keras looks for layers, each by its class: `layers/dense/vars/0` (Keras 3), or
@@ -218,11 +215,10 @@ def layer_class(name: str, weights: Mapping[str, Any]) -> str:
 
 def layer_paths(layers: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return the name of each layer in the file's containers, `{scope: name}`."""
-    used: dict[str, int] = {}
+    used = collections.Counter[str]()
     paths = {}
     for scope, weights in layers.items():
         name = layer_class(scope, weights)
-        number = used.get(name, 0)
-        used[name] = number + 1
-        paths[scope] = f"{name}_{number}" if number else name
+        paths[scope] = f"{name}_{used[name]}" if used[name] else name
+        used[name] += 1
     return paths

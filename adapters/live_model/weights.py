@@ -90,8 +90,7 @@ class LiveWeights:
     ) -> None:
         self.trainable: list[Any] = list(trainable)
         self.others: list[Any] = list(others)
-        in_order = [*trainable, *others] if order is None else order
-        self.all: list[Any] = list(in_order)
+        self.all: list[Any] = list([*trainable, *others] if order is None else order)
         self._session = session
         self.mirrors: mirrors.Mirrors = shared or mirrors.Mirrors(session)
 
@@ -112,10 +111,10 @@ class LiveWeights:
         self.mirrors.push()  # what callbacks assigned earlier in this event
         return session_variables.read(self.session(), variables)
 
-    def entries(self) -> dict[saved.SavedArray, Any]:
-        """All values, as a checkpoint has them."""
+    def entries(self, variables: Sequence[Any]) -> dict[saved.SavedArray, Any]:
+        """Return the values of graph variables, as a checkpoint has them."""
         return dict(
-            zip(map(saved.entry_of, self.all), self.read(self.all), strict=True)
+            zip(map(saved.entry_of, variables), self.read(variables), strict=True)
         )
 
     def write(self, variables: Sequence[Any], values: Sequence[Any]) -> None:

@@ -113,7 +113,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         if self.saver is not None:
             self.saver.renew(self)
         if learning_rate is not None and self._rate is not None:
-            self.variables.set_hidden(self._rate, _hidden(learning_rate))
+            self.variables.handles[self._rate.handle.op.name] = _hidden(learning_rate)
         elif learning_rate is not None and names.find("learning_rate") is None:
             with self.growing():
                 self._make_rate(learning_rate)

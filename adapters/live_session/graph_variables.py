@@ -49,12 +49,12 @@ class GraphVariables:
         # Names of made variables that the model no longer has.
         self.replaced: set[str] = set()
         self._is_renewed = False
-        self.handles: dict[str, ModelVariable] = {}  # by their placeholders
+        # By their placeholders: the variables that the ops work on now.
+        self.handles: dict[str, ModelVariable] = {}
         # Values by the names of handles: the name `<variable>:0` means the value.
         self.values: dict[str, Any] = {}
         # Which tensor the initializer of a variable assigns.
         self.self_assigns: dict[str, str] = {}
-        self._by_value: dict[str, ModelVariable] = {}
         self.are_made: bool = False  # whether all are in the graph and its collections
 
     def saved(self) -> dict[str, ModelVariable]:
@@ -63,7 +63,7 @@ class GraphVariables:
 
     def of_value(self, tensor: Tensor) -> ModelVariable | None:
         """Return the variable whose value a tensor of the graph is, or None."""
-        return self._by_value.get(tensor.name)
+        return self.handles.get(tensor.name.removesuffix(f"{_READ}:0"))
 
     def names_of(self, eager: Any) -> list[str]:
         """Return the names in the graph of the eager variables that it has."""
@@ -84,10 +84,6 @@ class GraphVariables:
         self._add([name])
         return self._made[name]
 
-    def set_hidden(self, made: Any, variable: ModelVariable) -> None:
-        """Give the ops on a hidden variable another one."""
-        self._take(made.handle.op.name, variable)
-
     def renew(self, variables: Sequence[ModelVariable]) -> None:
         """Take the variables that the model has now; equal names mean the new ones."""
         before, self._known = self._known, {}
@@ -97,7 +93,7 @@ class GraphVariables:
             if same is not None and _is_like(same, variable):
                 self._known[name] = variable
                 if name in self._made:
-                    self._take(name, variable)
+                    self.handles[name] = variable
             else:
                 self._known[self._graph.unique_name(name)] = variable
         self._is_renewed = True
@@ -133,11 +129,6 @@ class GraphVariables:
                 "`scaffold`, in a `fit` where no hook makes variables.",
                 see="live session",
             )
-
-    def _take(self, name: str, variable: ModelVariable) -> None:
-        """Let the ops of this name work on another variable from now on."""
-        self.handles[name] = variable
-        self._by_value[f"{name}{_READ}:0"] = variable
 
     def _variable(self, name: str) -> ModelVariable:
         return self._hidden[name] if name in self._hidden else self._known[name]
@@ -217,7 +208,6 @@ class GraphVariables:
         )
         self.handles[name] = variable
         self.values[handle.name] = read
-        self._by_value[read.name] = variable
         self.self_assigns[assign.name] = value.name
 
 

@@ -123,8 +123,9 @@ class SessionResources:
         node.attr["container"].s = self._container.encode()
         if node.op != ONE_SHOT:
             # Without a name each function would make another resource.
-            name = node.attr["shared_name"].s or node.name.encode()
-            node.attr["shared_name"].s = name
+            node.attr["shared_name"].s = (
+                node.attr["shared_name"].s or node.name.encode()
+            )
             if not node.input:
                 self._named.add(node.name)
         return True

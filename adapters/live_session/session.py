@@ -165,8 +165,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
                 )
             if config and not accept_options:
                 raise TypeError(f"Options {sorted(config)} need `accept_options=True`.")
-            feed = dict(zip(keys, values, strict=True))
-            return self.run(fetches, feed, **config)
+            return self.run(fetches, dict(zip(keys, values, strict=True)), **config)
 
         return call
 
@@ -219,20 +218,15 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
                 if is_step:
                     values = self._run_step(program, tensors)
                 else:
-                    values = program.run_alone(
-                        tensors, self._known(program), self._functions
-                    )
+                    names = program.needed.step_tensors
+                    known = {name: self._value(name) for name in names}
+                    values = program.run_alone(tensors, known, self._functions)
                 values = [_to_numpy(v) for v in values]
             for variable in plan.written:
                 variable.spread()
             if plan.writes_step:
                 self._global_step.pull()
-        fed = {t.name: value for t, value in feeds}
-        return plan.build_results(step, fed, values)
-
-    def _known(self, program: SessionProgram) -> dict[str, Any]:
-        """Return the step tensors that a run without a step reads."""
-        return {name: self._value(name) for name in program.needed.step_tensors}
+        return plan.build_results(step, {t.name: v for t, v in feeds}, values)
 
     def _value(self, name: str) -> Any:
         """Return a step tensor outside a step, computed or the last step's."""

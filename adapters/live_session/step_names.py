@@ -104,8 +104,7 @@ class StepNames:
 
     def keys_below(self, prefix: str) -> list[str]:
         """Return the keys that hookbridge gives that begin with a prefix."""
-        keys = (item.key for item in self._short.values())
-        return [key for key in keys if key.startswith(prefix)]
+        return [i.key for i in self._short.values() if i.key.startswith(prefix)]
 
     def find(self, name: str) -> StepTensor | None:
         """Return the step tensor that `name` (`"op:0"` or `"op"`) means, if any."""

@@ -43,10 +43,10 @@ class EndTogether(any_flavour.Inserted):
 
     def on_train_begin(self, logs: Logs = None) -> None:
         self._leave()
-        if not trains_in_several_processes(self._model):
+        if not trains_in_several_processes(self.model):
             return
         exit_codes.use_for_errors()
-        resolver = self._model.distribute_strategy.cluster_resolver
+        resolver = self.model.distribute_strategy.cluster_resolver
         tasks = [
             f"{job}/{index}"
             for job, addresses in resolver.cluster_spec().as_dict().items()
@@ -79,18 +79,18 @@ class EndTogether(any_flavour.Inserted):
 
     def _end_if_agreed(self, agreement: Agreement) -> None:
         """End the training here if the workers have agreed to."""
-        wants_end = bool(self._model.stop_training)
+        wants_end = bool(self.model.stop_training)
         is_preempted = self._preempted.is_set()
         code = exit_codes.PREEMPTED if is_preempted else exit_codes.DONE
         ends = agreement.ends_here(wants_end or is_preempted, code)
         if ends and agreement.code == exit_codes.PREEMPTED:
             _end_preempted()
         if ends and not wants_end:
-            HookedRun.note_stop_of(self._model)
+            HookedRun.note_stop_of(self.model)
         # `stop_training` becomes what all have agreed on. A process that asked early
         # takes its stop back until the agreed point: all make the same steps.
         if ends != wants_end:
-            assign(self._model, stop_training=ends)
+            assign(self.model, stop_training=ends)
 
     def on_train_end(self, logs: Logs = None) -> None:
         self._leave()

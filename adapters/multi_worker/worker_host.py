@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hookbridge.adapters.fit_loop.fit_graph import FitGraphPart
-from hookbridge.adapters.fit_loop.fit_session import FitSessionPart
-from hookbridge.adapters.fit_loop.model_step import ModelInstallation
-from hookbridge.adapters.fit_loop.native_step_maker import NativeStepMaker, StepPolicy
+from hookbridge.adapters.fit_loop.native_step_maker import StepPolicy, fit_host
 from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.guests.skipped import SkippedHook
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
@@ -19,10 +16,7 @@ from hookbridge.ground.protocols import Hook
 
 def worker_host(run: HookedRun) -> LoopHost:
     """Return the host of a run in one of several processes."""
-    graph = FitGraphPart(run.model)
-    installation = ModelInstallation(run.model)
-    maker = NativeStepMaker(run, graph, installation, SharedSteps(run))
-    return LoopHost(graph, FitSessionPart(run, graph, maker.make_session), maker)
+    return fit_host(run, policy=SharedSteps(run))
 
 
 class SharedSteps(StepPolicy):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,9 +11,7 @@ from hookbridge import errors
 from hookbridge.adapters.hooked_loop.monitored import HookWithoutEnd, shielded
 from hookbridge.adapters.live_session.plan import Plan
 from hookbridge.adapters.live_session.session import LiveSession
-from hookbridge.ground.protocols import Hook
-
-Consistent = Callable[[], contextlib.AbstractContextManager[None]]
+from hookbridge.ground.protocols import Context, Hook
 
 
 class ClusterSession(LiveSession):
@@ -27,7 +24,7 @@ class ClusterSession(LiveSession):
     # The saver's ops must go through `_execute`, to read all variables of one moment.
     saves_directly = False
 
-    def __init__(self, consistent: Consistent, *args: Any) -> None:
+    def __init__(self, consistent: Callable[[], Context], *args: Any) -> None:
         super().__init__(*args)
         self._consistent = consistent
 

@@ -60,7 +60,6 @@ class ClusterStepMaker(StepMaker):
     def __init__(self, run: HookedRun, graph: FitGraphPart) -> None:
         model = run.model
         self._run = run
-        self._model = model
         self._callbacks = 0
         self._has_outputs = False
         self._graph = graph
@@ -72,7 +71,7 @@ class ClusterStepMaker(StepMaker):
         self._installation = ModelInstallation(model)
 
     def install(self) -> None:
-        model = self._model
+        model = self._run.model
         self._patches.enter_context(cached_reads(model))
         self._patches.enter_context(no_empty_epochs(model, self._delivered))
         end_with_threads(model.distribute_strategy)
@@ -182,7 +181,7 @@ class ClusterStepMaker(StepMaker):
             self._run.stop()
 
     def stop(self) -> None:
-        assign(self._model, stop_training=True)
+        assign(self._run.model, stop_training=True)
 
     def stopped_by(self, error: BaseException) -> Any:
         outputs = self._scheduler.take_outputs()
@@ -228,7 +227,7 @@ class ClusterStepMaker(StepMaker):
         if not self._scheduler.in_flight.is_broken:
             # No step of this run may go on after the run.
             with contextlib.suppress(Exception):
-                self._model._cluster_coordinator.join()
+                self._run.model._cluster_coordinator.join()
             yield
             return
         with contextlib.suppress(tf.errors.OpError):

@@ -89,19 +89,16 @@ class ScheduledStep:
                 see="parameter servers",
             )
         if fed.rate is not None:
-            self._check_rate()
+            if not hasattr(self._model.optimizer, "_learning_rate"):
+                raise errors.LiveSessionError(
+                    "`learning_rate:0` cannot be fed under `ParameterServerStrategy` "
+                    f"with `{type(self._model.optimizer).__name__}`. Use an optimizer "
+                    "of `tf.keras.optimizers`, not of its `legacy` module, or set "
+                    "`model.optimizer.learning_rate`.",
+                    see="parameter servers",
+                )
             of_key[SCHEDULED_RATE] = indices.index(fed.rate[1])
         return _Variant(self._model, function, tap, of_key, len(indices))
-
-    def _check_rate(self) -> None:
-        if not hasattr(self._model.optimizer, "_learning_rate"):
-            raise errors.LiveSessionError(
-                "`learning_rate:0` cannot be fed under `ParameterServerStrategy` with "
-                f"`{type(self._model.optimizer).__name__}`. Use an optimizer of "
-                "`tf.keras.optimizers`, not of its `legacy` module, or set "
-                "`model.optimizer.learning_rate`.",
-                see="parameter servers",
-            )
 
 
 class _Variant:
@@ -156,8 +153,9 @@ class _Variant:
                 self._compiled = _packed(
                     inner, self._tap, self._layout, self._places, self._num_feeds
                 )
-            specs = compat.worker_specs(arguments)
-            self._concrete = self._compiled.get_concrete_function(*feeds, *specs)
+            self._concrete = self._compiled.get_concrete_function(
+                *feeds, *compat.worker_specs(arguments)
+            )
         self._iterator = weakref.ref(args[0])
         self._takes_count = len(arguments) > len(args)
         return arguments

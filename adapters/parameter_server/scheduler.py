@@ -18,7 +18,8 @@ from hookbridge.adapters.parameter_server.scheduled_step import ScheduledStep
 from hookbridge.adapters.parameter_server.step_values import StepLogs, StepValue
 from hookbridge.adapters.parameter_server.steps_in_flight import StepsInFlight
 from hookbridge.ground import compat
-from hookbridge.ground.protocols import Arguments, KerasModel
+from hookbridge.ground.patching import patched
+from hookbridge.ground.protocols import Arguments, Context, KerasModel
 from hookbridge.ground.step_errors import END_OF_DATA
 from hookbridge.ground.structures import RecentlyUsed
 
@@ -49,7 +50,6 @@ class Scheduler:
     ) -> None:
         self._graph = graph
         self._events = events
-        self._step: ScheduledStep
         self._args: Arguments = ()
         self._loop_graph: Any = None  # the graph of the native loop
         # The default graph of calls before and after a step: the live one is final.
@@ -131,7 +131,8 @@ class Scheduler:
 
     def _run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
         """Run a program around a step, which may have been scheduled earlier."""
-        into_step = self._graph.feeds_of_step(program)
+        graph = self._graph
+        into_step = graph.feeds_of_step(program)
         halves = self._halves_of(program)
         with self._graph_of_calls.as_default(), self._eager_mode():
             early = halves.before(feeds)
@@ -139,9 +140,11 @@ class Scheduler:
         tapped = self.load(value)
         if tapped is None:
             raise tf.errors.OutOfRangeError(None, None, "End of sequence")
-        self._count(value)
-        keys = self._graph.live.tapped
-        self._graph.last_values.update(
+        if not value.is_counted:  # a recovering session delivers the step twice
+            value.is_counted = True
+            graph.global_step.add(value.steps)
+        keys = graph.live.tapped
+        graph.last_values.update(
             {name: tapped[key] for name, key in keys.items() if key in tapped}
         )
         try:
@@ -171,11 +174,6 @@ class Scheduler:
             self._events.limit_lag(0)
         return self.schedule(into_step, feeds)
 
-    def _count(self, value: StepValue) -> None:
-        if not value.is_counted:  # a recovering session delivers the step twice
-            value.is_counted = True
-            self._graph.global_step.add(value.steps)
-
     @property
     def ahead(self) -> int:
         """The number of scheduled steps whose events hooks have not got yet."""
@@ -202,14 +200,9 @@ class Scheduler:
         outputs, self.outputs = self.outputs, None
         return outputs
 
-    @contextlib.contextmanager
-    def presenting(self, value: StepValue) -> Iterator[None]:
+    def presenting(self, value: StepValue) -> Context:
         """Let the session's next step be one scheduled earlier, in a context."""
-        self.present = value
-        try:
-            yield
-        finally:
-            self.present = None
+        return patched(self, present=value)
 
     def leave(self) -> None:
         self.in_flight.leave()

@@ -29,8 +29,10 @@ class Layout:
 
     def pack(self, outputs: object) -> list[Any]:
         """Join a structure of tensors; called in the function being traced."""
-        flat = tf.nest.flatten(outputs, expand_composites=True)
-        tensors = [tf.convert_to_tensor(output) for output in flat]
+        tensors = [
+            tf.convert_to_tensor(output)
+            for output in tf.nest.flatten(outputs, expand_composites=True)
+        ]
         groups: dict[Any, list[int]] = {}
         for number, tensor in enumerate(tensors):
             is_known = tensor.shape.is_fully_defined()

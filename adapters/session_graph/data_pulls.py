@@ -122,10 +122,11 @@ def fed_placeholders(
       graph: the graph of the session.
       feed_dict: the `feed_dict` of the run; None feeds nothing.
     """
-    ops = set()
-    for key, _ in flat_feeds(feed_dict):
-        for part in graph_ops.parts(key):
-            ops.add(graph.as_graph_element(part, allow_operation=False).op)
+    ops = {
+        graph.as_graph_element(part, allow_operation=False).op
+        for key, _ in flat_feeds(feed_dict)
+        for part in graph_ops.parts(key)
+    }
     return frozenset(op for op in ops if op.type == _PLACEHOLDER)
 
 

@@ -34,11 +34,6 @@ class StepFetch:
             [*tensors, *(s.tensor for s in others)]
         )
 
-    @property
-    def is_empty(self) -> bool:
-        """Return whether it fetches nothing."""
-        return not self.arguments.fetches
-
     def count(self, results: Any) -> int | None:
         """Return the counter after the step, or None if the step did not fetch it."""
         return int(results[0][-1]) if self._reads_counter else None
@@ -51,6 +46,9 @@ class StepFetch:
         values = dict(zip(self._numbers, numbers, strict=False))
         values.update(zip(self._others, results[first:], strict=True))
         return values
+
+
+_NOTHING = StepFetch(())
 
 
 class FetchPlan:
@@ -123,7 +121,7 @@ class FetchPlan:
         fed = self._extra_feeds(step, feed_dict)
         entry: tuple[StepFetch, int | None] | None = self._of_steps.get((step, fed))
         if entry is None or (entry[1] is not None and not counter.is_counted):
-            adds = counter.adds(step)
+            adds = step.adds if counter.is_counted else None
             entry = self._make(step, adds is None, fed), adds
             self._of_steps.add((step, fed), entry)
         return entry
@@ -134,24 +132,25 @@ class FetchPlan:
 
     def fetch_between(
         self, update: ReachedOps, feed_dict: Mapping[Any, Any] | None
-    ) -> StepFetch | None:
-        """Return what an update without a step fetches, or None.
+    ) -> StepFetch:
+        """Return what an update without a step fetches, which may be nothing.
 
         Args:
           update: the ops that the loop's own fetches run.
           feed_dict: what the loop feeds.
         """
         if not self._between:
-            return None
+            return _NOTHING
         fed = self._extra_feeds(update, feed_dict)
         fetch: StepFetch | None = self._of_updates.get((update, fed))
         if fetch is None:
-            taken = self._pulls.fetched_in
-            sources = [s for s in self._between if taken(s, update, fed)]
+            sources = [
+                s for s in self._between if self._pulls.fetched_in(s, update, fed)
+            ]
             has_any = any(s.key != SIZE for s in sources)
             fetch = StepFetch(sources if has_any else [])
             self._of_updates.add((update, fed), fetch)
-        return None if fetch.is_empty else fetch
+        return fetch
 
     def _extra_feeds(
         self, reached: ReachedOps, feed_dict: Mapping[Any, Any] | None

@@ -105,49 +105,41 @@ def fetch(session: Session, entries: Mapping[SavedArray, Any]) -> dict[SavedArra
     return arrays
 
 
-def write(prefix: str, values: Mapping[SavedArray, Any]) -> str:
+def write(
+    prefix: str, values: Mapping[SavedArray, Any], *, in_one_file: bool = False
+) -> str:
     """Write arrays or tensors as a TF1 checkpoint, which a `Saver` restores.
 
     Args:
       prefix: the path, without the ends of the checkpoint's files.
       values: `{entry: array}`, a whole variable or a slice of one each.
+      in_one_file: whether to write one file of the older format, that of
+        `Saver(write_version=1)`; `prefix` is its path.
     """
     with compat.private("eager_mode")(), tf.device("/cpu:0"):
-        names, slices, tensors = _columns(values)
-        tf.raw_ops.SaveV2(
-            prefix=prefix, tensor_names=names, shape_and_slices=slices, tensors=tensors
-        )
+        entries = sorted(values)
+        names = tf.constant([entry.name for entry in entries])
+        slices = tf.constant([entry.slice for entry in entries])
+        # NumPy takes a number of Python for 64 bits, as a global step has them.
+        tensors = [
+            tf.convert_to_tensor(v if isinstance(v, tf.Tensor) else np.asarray(v))
+            for v in (values[entry] for entry in entries)
+        ]
+        if in_one_file:
+            tf.raw_ops.SaveSlices(
+                filename=prefix,
+                tensor_names=names,
+                shapes_and_slices=slices,
+                data=tensors,
+            )
+        else:
+            tf.raw_ops.SaveV2(
+                prefix=prefix,
+                tensor_names=names,
+                shape_and_slices=slices,
+                tensors=tensors,
+            )
     return prefix
-
-
-def write_in_one_file(path: str, values: Mapping[SavedArray, Any]) -> str:
-    """Write the same in the older format, that of `Saver(write_version=1)`.
-
-    Args:
-      path: the one file.
-      values: see `write`.
-    """
-    with compat.private("eager_mode")(), tf.device("/cpu:0"):
-        names, slices, tensors = _columns(values)
-        tf.raw_ops.SaveSlices(
-            filename=path, tensor_names=names, shapes_and_slices=slices, data=tensors
-        )
-    return path
-
-
-def _columns(values: Mapping[SavedArray, Any]) -> tuple[Any, Any, list[Any]]:
-    """Return names, slices and tensors, each in the order of the names."""
-    entries = sorted(values)
-    # NumPy takes a number of Python for 64 bits, as a global step has them.
-    arrays = [
-        value if isinstance(value, tf.Tensor) else np.asarray(value)
-        for value in (values[entry] for entry in entries)
-    ]
-    return (
-        tf.constant([entry.name for entry in entries]),
-        tf.constant([entry.slice for entry in entries]),
-        [tf.convert_to_tensor(array) for array in arrays],
-    )
 
 
 def read(prefix: str, entries: Collection[SavedArray]) -> dict[SavedArray, Any]:

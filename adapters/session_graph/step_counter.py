@@ -6,7 +6,7 @@ import functools
 import weakref
 from typing import Any
 
-from hookbridge.adapters.session_graph.steps import ReachedOps, StepFinder
+from hookbridge.adapters.session_graph.steps import StepFinder
 from hookbridge.ground.patching import InstanceMethods
 from hookbridge.ground.protocols import RunContext, Session, Variable
 
@@ -67,15 +67,6 @@ class StepCounter:
             self.is_counted = False
         return step
 
-    def adds(self, step: ReachedOps) -> int | None:
-        """Return how far a run moves the global step, or None if it must be read."""
-        return step.adds if self.is_counted else None
-
-    def note_callable(self, fetches: object) -> None:
-        """Note that a callable is being made whose runs will not be seen."""
-        if self.may_move(fetches):
-            self.is_counted = False
-
     def may_move(self, fetches: object) -> bool:
         """Return whether a run that is not a step of the loop may move the step."""
         if type(fetches) is dict and self._member in fetches:
@@ -109,8 +100,8 @@ def _watch_runs(session: Any, counter: StepCounter) -> bool:
     @functools.wraps(type(session).make_callable)
     def make_callable(fetches: Any, *args: Any, **kwargs: Any) -> Any:
         counter = counting()
-        if counter is not None:
-            counter.note_callable(fetches)
+        if counter is not None and counter.may_move(fetches):
+            counter.is_counted = False  # the runs of the callable will not be seen
         return make_below()(fetches, *args, **kwargs)
 
     methods = {"run": run, "make_callable": make_callable}

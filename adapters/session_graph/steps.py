@@ -7,6 +7,7 @@ initializing an iterator or asking a queue for its size is not.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -26,20 +27,16 @@ from hookbridge.ground.structures import (
 _PUSHES = ("AccumulatorApplyGradient", "ResourceAccumulatorApplyGradient")
 
 
+@dataclasses.dataclass(eq=False, slots=True)
 class ReachedOps:
     """The ops that a step, or an update without one, reaches: its kind.
 
     Runs with equal fetches share one object.
     """
 
-    __slots__ = ("adds", "ops", "tail")
-
-    def __init__(
-        self, tail: object, ops: frozenset[Any], adds: int | None = None
-    ) -> None:
-        self.tail: Any = tail  # after this op the counter has its new value
-        self.ops: frozenset[Any] = ops  # every op that the fetches need
-        self.adds: int | None = adds  # to the counter, if the graph alone tells it
+    tail: Any  # after this op the counter has its new value
+    ops: frozenset[Any]  # every op that the fetches need
+    adds: int | None = None  # to the counter, if the graph alone tells it
 
 
 class RunKind(NamedTuple):
@@ -113,8 +110,7 @@ class StepFinder:
             tokens = [op for op in self._tokens if op in reached]
             return ReachedOps(tokens[0] if tokens else None, reached)
         # Without any op that moves the counter, applying gradients is the step.
-        is_counted = self.movers or self.pushes
-        if is_counted or reached.isdisjoint(self.applies):
+        if self.movers or self.pushes or reached.isdisjoint(self.applies):
             return None
         return ReachedOps(None, reached)
 
@@ -128,12 +124,12 @@ class StepFinder:
 
     def operations(self, fetches: object) -> list[Any]:
         """Return the ops of `fetches`: tensors, ops, names, variables, structures."""
-        ops: list[Any] = []
-        for leaf in graph_ops.leaves(fetches):
-            for part in graph_ops.parts(leaf):
-                element = self.graph.as_graph_element(part)
-                ops.append(getattr(element, "op", element))
-        return ops
+        elements = [
+            self.graph.as_graph_element(part)
+            for leaf in graph_ops.leaves(fetches)
+            for part in graph_ops.parts(leaf)
+        ]
+        return [getattr(element, "op", element) for element in elements]
 
     def _unconditional(self, op: Operation) -> bool:
         # The runtime inlines functions: a read that waits for the call may come before

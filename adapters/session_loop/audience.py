@@ -48,8 +48,7 @@ class Audience:
         """`set_params` of all, after `set_model` of all, as in Keras."""
         with self._eager():
             for member in self._members:
-                params = config.params_for(member.record)
-                self._call(member.called.set_params, params)
+                self._call(member.called.set_params, config.params_for(member.record))
 
     def collect_calls(self, flavours: Collection[Flavour]) -> None:
         """Find the methods of each event; the roles of the callbacks are final.

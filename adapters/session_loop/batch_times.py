@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Collection, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 import tensorflow as tf
@@ -64,9 +65,9 @@ class BatchTimes:
     def _compare(self, last_event: str) -> None:
         """Warns as `CallbackList` of Keras 2 does, in its words."""
         self.is_over = True
-        batch_time = _mean(self._batches)
+        batch_time = fmean(self._batches)
         for event in (last_event.replace("_end", "_begin"), last_event):
-            hook_time = _mean(self._methods.get(event, [0.0]))
+            hook_time = fmean(self._methods.get(event, [0.0]))
             if hook_time > batch_time:
                 logging.warning(
                     "Callback method `%s` is slow compared to the batch time (batch "
@@ -98,7 +99,3 @@ def are_measured(callbacks: Collection[Any], flavours: Collection[Flavour]) -> b
 
 def _events(mode: str) -> tuple[str, str]:
     return f"on_{mode}_batch_begin", f"on_{mode}_batch_end"
-
-
-def _mean(times: Sequence[float]) -> float:
-    return sum(times) / len(times)

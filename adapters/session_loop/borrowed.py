@@ -11,9 +11,8 @@ from typing import Any, Protocol
 
 from hookbridge.adapters.session_state.graph_keeper import GraphKeeper
 from hookbridge.adapters.session_state.run_state import keeper_of
+from hookbridge.ground.patching import MISSING
 from hookbridge.ground.protocols import Callback
-
-_MISSING = object()
 
 
 class Lender(Protocol):
@@ -30,7 +29,9 @@ class BorrowedCallbacks:
     """The callbacks of trainings that take part in one evaluation."""
 
     def __init__(self) -> None:
-        self._callbacks: list[BorrowedCallback] = []
+        # Each callback with its attributes before, and with those that have changed.
+        self._before: list[tuple[Callback, dict[str, Any]]] = []
+        self._changed: list[tuple[Callback, dict[str, Any]]] = []
         self._lenders: list[Lender] = []
         self._keepers: dict[GraphKeeper, None] = {}  # keep the state of the callbacks
 
@@ -41,12 +42,22 @@ class BorrowedCallbacks:
             self._keepers[keeper] = None
         if lender is not None:
             self._lenders.append(lender)
-            self._callbacks.append(BorrowedCallback(callback))
+            self._before.append((callback, dict(vars(callback))))
 
     def note_changes(self) -> None:
-        """Note what `set_model` and `set_params` of all have changed."""
-        for callback in self._callbacks:
-            callback.note_changes()
+        """Note what `set_model` and `set_params` of all have changed.
+
+        Beside the model and the parameters of a callback, that is what it derives from
+        them, such as the writers of TensorBoard.
+        """
+        for callback, before in self._before:
+            now = vars(callback)
+            changed = {
+                name: before.get(name, MISSING)
+                for name in {**before, **now}
+                if now.get(name, MISSING) is not before.get(name, MISSING)
+            }
+            self._changed.append((callback, changed))
 
     def stop_lenders(self) -> None:
         """Stop the trainings whose callbacks the evaluation has borrowed."""
@@ -54,9 +65,14 @@ class BorrowedCallbacks:
             lender.stop_from_within()
 
     def give_back(self) -> None:
-        """Give the callbacks back: the evaluation is over."""
-        for callback in self._callbacks:
-            callback.give_back()
+        """Undo these changes: the evaluation is over; changes by its events stay."""
+        for callback, changed in self._changed:
+            now = vars(callback)
+            for name, value in changed.items():
+                if value is MISSING:
+                    now.pop(name, None)
+                else:
+                    now[name] = value
         for keeper in self._keepers:
             keeper.resave_after_evaluation()
 
@@ -64,38 +80,5 @@ class BorrowedCallbacks:
 def _unfinished_run(callback: Callback) -> Lender | None:
     """Return the unfinished run that a callback takes part in, or None."""
     link: Any = getattr(getattr(callback, "model", None), "live_link", None)
-    run: Lender | None = link.run() if link is not None and link.run else None
+    run: Lender | None = None if link is None else link.run()
     return run if run is not None and run.started and not run.finished else None
-
-
-class BorrowedCallback:
-    """What `set_model` and `set_params` of an evaluation change in a callback.
-
-    Beside its model and parameters, that is what it derives from them, such as the
-    writers of TensorBoard.
-    """
-
-    def __init__(self, callback: Callback) -> None:
-        self._callback = callback
-        self._before = dict(vars(callback))
-        self._changed: list[str] = []
-
-    def note_changes(self) -> None:
-        """Note what has changed; called after `set_model` and `set_params`."""
-        now = vars(self._callback)
-        before = self._before
-        self._changed = [
-            name
-            for name in {**before, **now}
-            if now.get(name, _MISSING) is not before.get(name, _MISSING)
-        ]
-
-    def give_back(self) -> None:
-        """Undo these changes after the evaluation; changes by its events stay."""
-        now = vars(self._callback)
-        for name in self._changed:
-            value = self._before.get(name, _MISSING)
-            if value is not _MISSING:
-                now[name] = value
-            else:
-                now.pop(name, None)

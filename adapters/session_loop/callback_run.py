@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import weakref
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +32,7 @@ from hookbridge.ground.protocols import (
 from hookbridge.ground.tf_config import task_of
 
 
-class CallbackRun:
+class CallbackRun(abc.ABC):
     """The state of one run: made in the first `begin` on a graph, for one session."""
 
     # Whether it may run within a training, with callbacks of that training.
@@ -51,8 +52,6 @@ class CallbackRun:
         self.results: Any = None  # what the last step has fetched for callbacks
         # Which callback has set `stop_training`, or why the run ends.
         self.stop_reason: str | None = None
-        self.push_assigned: Callable[[], None]  # see `Link.push_assigned`
-        self.model: LiveModel
 
     def join(self, member: Any, *, takes_part: bool) -> None:
         """`begin` of one member; `takes_part`: its role lets its callback run here."""
@@ -65,7 +64,7 @@ class CallbackRun:
         self.audience.add(member, self.model)
         self.model.live_link.push()  # refuses what cannot wait for the session
 
-    def check(self, guest: Guest) -> None:
+    def check(self, guest: Guest) -> None:  # noqa: B027 - most can carry all
         """Refuse a callback that this run cannot carry."""
 
     def enter(self, member: object, session: Session, coord: Coordinator) -> None:
@@ -100,20 +99,20 @@ class CallbackRun:
 
         return before_run, after_run
 
+    @abc.abstractmethod
     def created(self, coord: Coordinator) -> None:
         """All members have the session, for the first time or after a recovery."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def before_session_run(self, run_context: RunContext) -> Any:
         """Act before a run of the session, in the first member's `before_run`.
 
         Returns its `SessionRunArgs`, or None.
         """
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def after_session_run(self, run_context: RunContext) -> None:
         """Act after a run of the session, in the last member's `after_run`."""
-        raise NotImplementedError
 
     def leave(self, member: object, session: Session) -> None:
         """`end` of one member; the last one acts for all."""
@@ -128,12 +127,12 @@ class CallbackRun:
         """End this run, for an evaluation within it."""
         self.model.stop_training = True
 
-    def reset_metrics(self) -> None:
+    def reset_metrics(self) -> None:  # noqa: B027
         """Begin the running means anew with the next step; a prediction has none."""
 
+    @abc.abstractmethod
     def finish(self) -> None:
         """Note that the session is about to close after a clean run."""
-        raise NotImplementedError
 
     def deliver(self, event: str, *args: Any) -> None:
         """Deliver an event to all callbacks; their changes go into the session."""
@@ -189,13 +188,13 @@ class CallbackRun:
             clone = Clone(source, weights)
         live = LiveRates(rates, session, None if "keras3" in flavours else step)
         optimizer = live_optimizer(live.each, step, flavours)
-        link = Link(weights, optimizer, live, LiveCounters(step, flavours), clone)
-        self.model = LiveModel(
+        counters = LiveCounters(step, flavours)
+        link = Link(weights, optimizer, live, counters, clone, weakref.ref(self))
+        self.model: LiveModel = LiveModel(
             link,
             metrics=metrics,
             graph=self.graph,
             evaluate=evaluate,
             backups=self.config.backups,
         )
-        link.run = weakref.ref(self)
-        self.push_assigned = link.push_assigned
+        self.push_assigned: Callable[[], None] = link.push_assigned

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Mapping
 from typing import Any, Literal
 
 import tensorflow as tf
 
-from hookbridge.adapters.session_graph import eval_log_sources, learning_rate
+from hookbridge.adapters.session_graph import (
+    eval_log_sources,
+    graph_ops,
+    learning_rate,
+)
 from hookbridge.adapters.session_graph.data_pulls import DataPulls, fed_placeholders
 from hookbridge.adapters.session_graph.steps import StepFinder
 from hookbridge.adapters.session_loop import values
@@ -46,9 +51,9 @@ class _BatchRun(CallbackRun):
         self.deliver(f"on_{self.mode}_batch_end", self._batch, self._logs_of_batch())
         self._batch += 1
 
+    @abc.abstractmethod
     def _logs_of_batch(self) -> Mapping[str, Any]:
         """Return the logs of the batch that has ended."""
-        raise NotImplementedError
 
 
 class EvaluationRun(_BatchRun):
@@ -87,8 +92,11 @@ class EvaluationRun(_BatchRun):
                 else self._plain
             )
             fed = fed_placeholders(self.graph, run_context.original_args.feed_dict)
-            taken = self._pulls.fetched_with
-            tensors = {s.key: s.tensor for s in wanted if taken(s, step, fed)}
+            tensors = {
+                s.key: s.tensor
+                for s in wanted
+                if self._pulls.fetched_with(s, step, fed)
+            }
             request = (tf.compat.v1.train.SessionRunArgs(tensors) if tensors else None,)
             self._requests.add(step, request)
         return request[0]
@@ -158,10 +166,7 @@ class PredictionRun(_BatchRun):
 
 
 def _has_tensor(fetches: object) -> bool:
-    if isinstance(fetches, dict):
-        return any(map(_has_tensor, fetches.values()))
-    if isinstance(fetches, (list, tuple)):
-        return any(map(_has_tensor, fetches))
-    if isinstance(fetches, str):
-        return ":" in fetches
-    return fetches is not None and not isinstance(fetches, tf.Operation)
+    return any(
+        ":" in leaf if isinstance(leaf, str) else not isinstance(leaf, tf.Operation)
+        for leaf in graph_ops.leaves(fetches)
+    )

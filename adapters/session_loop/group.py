@@ -76,6 +76,5 @@ class CallbackGroup:
         steps = steps_of(graph)
         if steps is None:
             return PredictionRun(config, graph, counter)
-        evaluates = collected.eval_step(graph) is not None
-        run = EvaluationRun if evaluates else TrainingRun
+        run = TrainingRun if collected.eval_step(graph) is None else EvaluationRun
         return run(config, graph, counter, steps)

@@ -77,16 +77,13 @@ def _may_be_added(guest: Guest, monitor: str, config: HookOptions) -> bool:
     """Return whether a callback that comes earlier may put the key into `logs`."""
     if monitor in _ADDED_KEYS:
         return True
-    of_batch = guest.stock.monitors == "loss"
-    event = "on_train_batch_end" if of_batch else "on_epoch_end"
-    for earlier in config.callbacks:
-        if earlier is guest:
-            return False
-        is_users = not kinds.is_of_keras(type(earlier.item))
-        has_functions = is_users or earlier.stock.has_functions
-        if has_functions and overrides(earlier.called, event):
-            return True
-    return False
+    event = "on_train_batch_end" if guest.stock.monitors == "loss" else "on_epoch_end"
+    earlier = config.callbacks[: config.callbacks.index(guest)]
+    return any(
+        overrides(callback.called, event)
+        and (callback.stock.has_functions or not kinds.is_of_keras(type(callback.item)))
+        for callback in earlier
+    )
 
 
 def unknown_metric(

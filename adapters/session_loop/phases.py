@@ -48,7 +48,6 @@ Event = Literal[
 ]
 
 _ALL: tuple[Phase, ...] = get_args(Phase)
-_UPDATES: tuple[Phase, ...] = ("update first", "update next")
 
 
 def _row(changes: Mapping[Phase, Phase]) -> dict[Phase, Phase]:
@@ -73,7 +72,7 @@ AFTER: Mapping[Event, Mapping[Phase, Phase]] = {
 
 def is_update(phase: Phase) -> bool:
     """Return whether the run of the session is an update without a step."""
-    return phase in _UPDATES
+    return phase in ("update first", "update next")
 
 
 def has_failed(phase: Phase) -> bool:

@@ -11,7 +11,7 @@ from hookbridge.adapters.live_model import rate_checks
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.session_graph import learning_rate
 from hookbridge.adapters.session_graph.steps import ReachedOps
-from hookbridge.adapters.session_loop.step_reader import CountedSteps, StepReader
+from hookbridge.adapters.session_loop.step_reader import StepReader
 from hookbridge.ground.protocols import RunContext
 
 
@@ -21,6 +21,10 @@ class RunArguments:
     `StepReader` knows what a run fetches. It is fed the rates that callbacks of the
     session have set, unless another `as_hooks` call feeds them. What the loop itself
     feeds is noted.
+
+    The fast path is for steps that are only counted: no callback wants their batches,
+    they fetch the same whatever they are fed, and they move the global step by a known
+    number. So the arguments of one step are those of the next one of its kind.
 
     Args:
       reader: what reads the steps.
@@ -34,30 +38,26 @@ class RunArguments:
         self.of_loop: Any = learning_rate.placeholder(rates.in_graph)
         # The rates that were fed, and whether a run has read them.
         self._has_read: dict[str, bool] = {}
-        self._counted: CountedSteps | None = None  # None if callbacks want batches
+        self.only_counts: bool = False  # whether no callback wants the batches
+        self._counted: Any = None  # the kind of the last step, if it is only counted
+        self._arguments: Any = None  # those of the last step
 
-    def count_only(self) -> None:
-        """No callback wants the batches of a step."""
-        self._counted = CountedSteps(self._reader.counter)
-
-    def repeated(self, step: ReachedOps) -> CountedSteps | None:
-        """Return what has the arguments of a step that does as the last one did.
+    def repeated(self, step: ReachedOps) -> Any:
+        """Return the arguments of a step that does as the last one did, or None.
 
         None if it is another step, or if rates are set: they are fed anew in each step,
         and their feeds are checked.
         """
-        counted = self._counted
-        if counted is None or self._rates.changes.fed or not counted.has_next(step):
-            return None
-        return counted
+        counter = self._reader.counter
+        is_same = step is self._counted and counter.is_counted and not counter.stale
+        return self._arguments if is_same and not self._rates.changes.fed else None
 
     def of_step(self, step: ReachedOps, feed_dict: Mapping[Any, Any] | None) -> Any:
         """Return the arguments of a step, which begins."""
-        arguments = self._reader.begin(step, feed_dict)
-        if self._counted is not None:
-            is_same = self._reader.is_same_again(step)
-            self._counted.note(step, arguments, is_same=is_same)
-        return self._with_rates(arguments, step, feed_dict)
+        self._arguments = self._reader.begin(step, feed_dict)
+        is_counted = self.only_counts and self._reader.is_same_again(step)
+        self._counted = step if is_counted else None
+        return self._with_rates(self._arguments, step, feed_dict)
 
     def of_update(self, update: ReachedOps, feed_dict: Mapping[Any, Any] | None) -> Any:
         """Return the arguments of an update without a step, which begins."""

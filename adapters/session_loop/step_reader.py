@@ -5,38 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import tensorflow as tf
-
 from hookbridge.adapters.session_graph.fetches import FetchPlan, StepFetch
 from hookbridge.adapters.session_graph.log_sources import LogSource
 from hookbridge.adapters.session_graph.step_counter import StepCounter
 from hookbridge.adapters.session_graph.steps import ReachedOps, StepFinder
 from hookbridge.ground.protocols import RunContext
-
-
-class CountedSteps:
-    """The fast path: steps that are only counted, one after the other.
-
-    No callback wants the batches of such a step, it fetches the same whatever it is
-    fed, and it moves the global step by a known number. So the answer for one step is
-    that for the next one of its kind.
-    """
-
-    def __init__(self, counter: StepCounter) -> None:
-        self._counter = counter
-        # The kind of the last step, if it is only counted.
-        self._kind: ReachedOps | None = None
-        self.arguments: Any = None  # what these steps fetch
-
-    def note(self, step: ReachedOps, arguments: object, *, is_same: bool) -> None:
-        """Note a step that was read; `is_same`: the next of its kind is alike."""
-        self._kind = step if is_same else None
-        self.arguments = arguments
-
-    def has_next(self, step: ReachedOps) -> bool:
-        """Return whether a step is of the last one's kind, with nothing between."""
-        counter = self._counter
-        return step is self._kind and counter.is_counted and not counter.stale
 
 
 class StepReader:
@@ -51,8 +24,6 @@ class StepReader:
         self.fetch: StepFetch  # what the last step fetched, and its values
         # By how much the step moves the global step; None if it has to be read.
         self._adds: int | None = None
-        # What an update without a step fetches.
-        self._between: StepFetch | None = None
 
     @property
     def is_counted(self) -> bool:
@@ -79,11 +50,9 @@ class StepReader:
         self, update: ReachedOps, feed_dict: Mapping[Any, Any] | None
     ) -> Any:
         """Begin an update without a step; return what it fetches."""
-        self._between = self._plan.fetch_between(update, feed_dict)
-        if self._between is None:
-            return tf.compat.v1.train.SessionRunArgs(None)
+        self._between: StepFetch = self._plan.fetch_between(update, feed_dict)
         return self._between.arguments
 
     def update_values(self, results: object) -> dict[str, Any]:
         """Return the values of the entries of `logs` that the update has fetched."""
-        return {} if self._between is None else self._between.unpack(results)
+        return self._between.unpack(results)

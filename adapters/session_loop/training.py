@@ -71,8 +71,8 @@ class TrainingRun(CallbackRun):
             self.deliver,
             self._validation.logs_after,
             self._state.without_effect,
-            monitors.ValueCheck(config, self.metrics),
         )
+        self._values = monitors.ValueCheck(config, self.metrics)
         self._arguments = RunArguments(self._reader, live_rates)
         self._stop = TrainingStop(self.model)
         self._phase: Phase = "unknown"
@@ -110,7 +110,7 @@ class TrainingRun(CallbackRun):
         self._phase, self.in_step = AFTER["session"][self._phase], False
         if self.started and self._state.is_lost(self.session, before, self.step):
             self.started = False
-        self._epochs.values.begin(self.step)
+        self._values.begin(self.step)
         if not self.started:
             with self.starting():
                 self._begin()
@@ -119,24 +119,21 @@ class TrainingRun(CallbackRun):
         if self.model.stop_training:
             self._stop.end_session()
 
-    def _forget(self) -> None:
-        """Go back to before the run began: it begins again, as in a new process."""
-        self.model.stop_training = False
-        self._state.part.go_back_to_construction()
-        self._epochs.forget()
-
     def _begin(self) -> None:
         """Begin the run: in its first session, or again in one that lost it."""
         if self._state.first_step is not None:
-            self._forget()
+            # The run begins again, as in a new process.
+            self.model.stop_training = False
+            self._state.part.go_back_to_construction()
+            self._epochs.forget()
         calls = self.audience.calls
         if not (calls["on_train_batch_begin"] or calls["on_train_batch_end"]):
-            self._arguments.count_only()
+            self._arguments.only_counts = True
         restart_step = self._state.find_restart_step(self.session, self.step)
         self.model.live_link.rates.begin_run()
         self.deliver("on_train_begin", {})
         link = self.model.live_link
-        self._epochs.outside = OutsideVariables(
+        self._outside = OutsideVariables(
             self.audience.callbacks, link.weights.trainable, link.owns
         )
         self._move_to_restored_step(restart_step if restart_step != self.step else None)
@@ -191,10 +188,10 @@ class TrainingRun(CallbackRun):
                 return None
             return self._before_update(kind.update, run_context)
         if self._phase == "in epoch":
-            repeated = self._arguments.repeated(reached)
-            if repeated is not None:
+            arguments = self._arguments.repeated(reached)
+            if arguments is not None:
                 self._phase = AFTER["step"][self._phase]
-                return repeated.arguments
+                return arguments
         return self._begin_step(reached, run_context)
 
     def _begin_step(self, reached: ReachedOps, run_context: RunContext) -> Any:
@@ -254,7 +251,10 @@ class TrainingRun(CallbackRun):
     def after_session_run(self, run_context: RunContext) -> None:
         self._stop.last_run = run_context
         if not self.in_step:
-            self._after_update()
+            if is_update(self._phase):
+                # The values of an update count in the means.
+                self._epochs.logs.update(self._reader.update_values(self.results))
+                self._phase = AFTER["updated"][self._phase]
             return
         before = self.step
         self.step = self._reader.step_after(before, self.results, run_context)
@@ -266,12 +266,6 @@ class TrainingRun(CallbackRun):
             self._finish_step(run_context)
         self.in_step = False
         self._state.keeper.step_is_over()
-
-    def _after_update(self) -> None:
-        """Count the values of an update, if the run was one, in the means."""
-        if is_update(self._phase):
-            self._epochs.logs.update(self._reader.update_values(self.results))
-            self._phase = AFTER["updated"][self._phase]
 
     def _finish_step(self, run_context: RunContext) -> None:
         """End a batch, and its epoch if that is over or a callback stops."""
@@ -325,10 +319,9 @@ class TrainingRun(CallbackRun):
             # Other workers have made the last steps of the epoch, and ended the job.
             self._end_epoch()
             partial = False
-        left = clock.falls_short(self.step, self.config.epochs)
         is_early = is_early_end(
             in_epoch=partial,
-            epochs_left=left,
+            epochs_left=clock.falls_short(self.step, self.config.epochs),
             is_of_data=data_ended,
             by_callback=by_callback,
         )
@@ -349,14 +342,15 @@ class TrainingRun(CallbackRun):
                 self._waiting_runs,
             )
         self.deliver("on_train_end", dict(self._epochs.last_logs))
-        self._epochs.finish(self.step)
+        self._epochs.warn_of_missed(self._epochs.clock.number_of(self.step))
+        self._outside.warn(self.step)
 
     def _end_epoch(self) -> None:
         """End the open epoch; tell or refuse what had no effect in it."""
-        self._epochs.values.end_epoch(self.step, self._epochs.logs.current)
+        self._values.end_epoch(self.step, self._epochs.logs.current)
         self._arguments.check_read()
         self._epochs.end()
-        self._epochs.warn_of_outside(self.step)
+        self._outside.warn(self.step)
 
     def reset_metrics(self) -> None:
         self._epochs.logs.reset(self.session)

@@ -12,8 +12,6 @@ from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.session_graph.log_sources import LogSource
 from hookbridge.adapters.session_loop.epoch_clock import EpochClock
 from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
-from hookbridge.adapters.session_loop.monitors import ValueCheck
-from hookbridge.adapters.session_loop.outside import OutsideVariables
 from hookbridge.adapters.state.loop_state import LoopState, Means
 from hookbridge.ground.protocols import Context, Session
 
@@ -29,7 +27,6 @@ class TrainingEpochs:
         deliver: Callable[..., None],
         validate: Callable[[int], Mapping[str, Any]],
         without_effect: Callable[[], Context],
-        values: ValueCheck,
     ) -> None:
         self.clock: EpochClock = EpochClock(steps_per_epoch)
         self.logs: EpochLogs = EpochLogs(sources)
@@ -40,9 +37,6 @@ class TrainingEpochs:
         self._validate = validate
         # A context in which events are delivered and their effects undone.
         self._without_effect = without_effect
-        self.values: ValueCheck = values  # the run calls it
-        # What callbacks have of the model beside the session; None before the first.
-        self.outside: OutsideVariables | None = None
         # The state of the epoch that a restart or a recovery interrupted.
         self._interrupted: LoopState | None = None
         # The step of a worker's state may be later than that of its checkpoint; epochs
@@ -65,11 +59,11 @@ class TrainingEpochs:
         self._next = self.clock.number + 1
         has_begun = self._has_begun_before
         self._begin_means(session)
-        self._rates.begin_epoch()
-        with self._without_effect() if has_begun else contextlib.nullcontext():
+        with contextlib.ExitStack() as undoing:
+            if has_begun:
+                undoing.enter_context(self._rates.undone())
+                undoing.enter_context(self._without_effect())
             self._deliver("on_epoch_begin", self.clock.number, {})
-        if has_begun:
-            self._rates.undo_epoch()
 
     def warn_of_missed(self, number: int) -> None:
         """Warn of the epochs before `number` that had no step in this process."""
@@ -106,16 +100,6 @@ class TrainingEpochs:
             logs.update(self._validate(self.clock.number))
         self.last_logs = dict(logs)
         self._deliver("on_epoch_end", self.clock.number, logs)
-
-    def warn_of_outside(self, step: int) -> None:
-        """Warns of variables of callbacks that no step has changed by now."""
-        if self.outside is not None:
-            self.outside.warn(step)
-
-    def finish(self, step: int) -> None:
-        """Warn about what had no effect: the training is over."""
-        self.warn_of_missed(self.clock.number_of(step))
-        self.warn_of_outside(step)
 
     def state(self, step: int, session: Session) -> LoopState:
         """Return what belongs to a checkpoint beside the callbacks' own state."""

@@ -62,16 +62,17 @@ class ValidationRun:
         """
         run = self._run
         if self and run.validates_here() and run.config.validates_after(epoch):
-            return values.as_val_logs(self.run())
+            return {f"val_{key}": value for key, value in self.run().items()}
         return {}
 
     def _check(self, result: Collection[str]) -> None:
         """Compare the first result with what callbacks monitor."""
         if not self._checked:
             self._checked = True
-            self._run.model.live_link.counters.note_test_metrics(result)
-            training = self._run.model.metrics_names
-            monitors.check_val_monitors(self._run.config, training, list(result))
+            self._run.model.live_link.counters.test_metrics = tuple(result)
+            monitors.check_val_monitors(
+                self._run.config, self._run.model.metrics_names, list(result)
+            )
 
     def check_monitors(self) -> None:
         """Validate before the first step if only that tells what callbacks monitor."""
@@ -87,8 +88,9 @@ class ValidationRun:
         if isinstance(self._validation, EstimatorValidation):
             self._check(self._validation.names_of_graph())
             return
-        session = self._run.session
-        result = guest_errors.validated(self._validation, session, _NoReport())
+        result = guest_errors.validated(
+            self._validation, self._run.session, _NoReport()
+        )
         self._check(values.as_test_logs(result))
 
     def batch_begin(self, batch: int) -> None:

@@ -49,11 +49,9 @@ class _GraphSeenError(Exception):
 class _NamesOfGraph(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
     """Reads the names of metrics from an evaluation graph, and ends the evaluation."""
 
-    found: list[str] = []  # noqa: RUF012 - never changed
-
     def begin(self) -> None:
         sources = eval_log_sources.find({}, tf.compat.v1.get_default_graph())
-        self.found = [source.key for source in sources]
+        self.found: list[str] = [source.key for source in sources]
         raise _GraphSeenError
 
 
@@ -178,30 +176,23 @@ def _how_to_run(result: object) -> str:
     return ""
 
 
-def _takes_session(function: Any) -> bool:
-    """Return whether a function has to be called with one argument."""
+def _of_function(function: Any) -> UserValidation:
+    """Return the validation of a function without arguments, or of the session."""
     try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):  # some builtins have no signature
-        return False
-    return _can_be_called(signature, None) and not _can_be_called(signature)
-
-
-def _can_be_called(signature: inspect.Signature, *arguments: Any) -> bool:
-    try:
-        signature.bind(*arguments)
-    except TypeError:
-        return False
-    return True
-
-
-def _without_arguments(validation: object) -> Any:
-    try:
-        return with_arguments("validation", validation)
+        with_arguments("validation", function)
     except errors.InvalidArgumentError as e:
+        with contextlib.suppress(errors.InvalidArgumentError):
+            with_arguments("validation", function, "session")
+            return UserValidation(lambda session, report: function(session), function)
         raise errors.InvalidArgumentError(
             f"{str(e).removesuffix('.')}, or with the session as its one argument."
         ) from e
+
+    def run_eagerly(session: Session, report: ValidationReport) -> Any:
+        with compat.private("eager_mode")():  # as methods of callbacks
+            return function()
+
+    return UserValidation(run_eagerly, function)
 
 
 def as_validation(validation: object) -> Validation | None:
@@ -214,17 +205,7 @@ def as_validation(validation: object) -> Validation | None:
     if isinstance(validation, (tuple, list)) and len(validation) == 2:
         return EstimatorValidation(*validation)
     if callable(validation) and not inspect.isclass(validation):
-        if _takes_session(validation):
-            return UserValidation(
-                lambda session, report: validation(session), validation
-            )
-        function = _without_arguments(validation)
-
-        def run_eagerly(session: Session, report: ValidationReport) -> Any:
-            with compat.private("eager_mode")():  # as methods of callbacks
-                return function()
-
-        return UserValidation(run_eagerly, validation)
+        return _of_function(validation)
     raise errors.InvalidArgumentError(
         f"`validation` is {shown(validation)}; expected a function of the session, "
         "or without arguments, that returns {metric: value}, a pair (estimator, "

@@ -20,11 +20,6 @@ def as_log_value(value: Any) -> Any:
     return float(value) if is_number else value
 
 
-def as_val_logs(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the result of a validation as `val_*` entries."""
-    return {f"val_{key}": value for key, value in as_test_logs(result).items()}
-
-
 def as_test_logs(result: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result of a validation as `on_test_end` gets it: without prefix."""
     return {

@@ -120,15 +120,13 @@ class GraphKeeper(SaveKeeper):
                 "saver)`."
             )
         backup, self._backup = self._backup, None
-        of_checkpoint = self._checkpoint_of(self._session)
-        prefix = of_checkpoint if backup is None else backup.prefix
+        prefix = backup.prefix if backup else self._checkpoint_of(self._session)
         return None if prefix is None else self.states.files.read(prefix)
 
     def _checkpoint_of(self, session: Session) -> str | None:
         """Return the checkpoint that a session has the values of, or None."""
-        if self._worker is not None:
-            return self._worker.newest()
-        return self.savers.last_restored.get(session)
+        worker, restored = self._worker, self.savers.last_restored
+        return restored.get(session) if worker is None else worker.newest()
 
     def is_lost(self, session: Session, *, went_back: bool) -> bool:
         """Return whether a session that replaces another one has nothing of it."""
@@ -152,7 +150,7 @@ class GraphKeeper(SaveKeeper):
             self.savers.known.add(self._session)
             # A state of the middle of its step lacks what a new run has delivered: the
             # end of the epoch, and what callbacks have set there.
-            lacks = self._found is not None and self._found.is_in_step
+            lacks = self._found is not None and self._found.file.is_in_step
             self._write_late(
                 checkpoint
                 for checkpoint in self.states.waiting

@@ -93,9 +93,9 @@ class RunState(KeptRun):
         if saved is None:
             return None
         self.part.restore(saved)
-        loops = saved.loops or [parse(None, saved.step)]
+        loops = saved.file.loops or [parse(None, saved.file.step)]
         loop = most_alike(loops, self.training.loop_state().steps_per_epoch, keys)
-        return loop._replace(is_in_step=saved.is_in_step)
+        return loop._replace(is_in_step=saved.file.is_in_step)
 
 
 def keeper_of(callback: Callback) -> GraphKeeper | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dis
 import functools
@@ -45,12 +46,9 @@ def storable(callback: Callback) -> dict[str, tuple[Any, dict[str, Any]]]:
     # are state (see `is_state`) and that `encode` takes.
     state = {}
     for name, value in list(getattr(callback, "__dict__", {}).items()):
-        if not is_state(callback, name, value):
-            continue
-        try:
-            state[name] = encoded(value)
-        except (NotStorableError, RecursionError):
-            continue
+        if is_state(callback, name, value):
+            with contextlib.suppress(NotStorableError, RecursionError):
+                state[name] = encoded(value)
     return state
 
 
@@ -221,13 +219,10 @@ def _is_counter(name: str, value: object, *, may_be_none: bool) -> bool:
 
 def _is_alike(now: object, value: object) -> bool:
     """Return whether a value may be a later one of an attribute that is `now`."""
-    if now is None:
-        return True
     if isinstance(now, np.ndarray) and isinstance(value, np.ndarray):
         return (now.dtype.kind in "US") == (value.dtype.kind in "US")
-    kinds_of_values = (bool, _NUMBERS, str, *_CONTAINERS)
-    for kind in kinds_of_values:
-        if isinstance(now, kind):
-            is_flag = kind is _NUMBERS and isinstance(value, bool)
-            return isinstance(value, kind) and not is_flag
-    return True
+    kinds_of_values: tuple[Any, ...] = (bool, _NUMBERS, str, *_CONTAINERS)
+    # Anything may follow None, or an object of another kind.
+    kind = next((kind for kind in kinds_of_values if isinstance(now, kind)), object)
+    is_flag = kind is _NUMBERS and isinstance(value, bool)
+    return isinstance(value, kind) and not is_flag

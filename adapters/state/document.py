@@ -130,7 +130,6 @@ def read(prefix: str, name: str) -> Document:
     """Read a state beside a checkpoint; a damaged file may raise anything."""
     path = storage.json_path(prefix, name)
     document = _newest(json.loads(storage.read(path, MOST_JSON_BYTES).decode()))
-    entries, loops = document["callbacks"], document["loops"]
     arrays = _arrays(document, prefix, name)
 
     def decode(value: object) -> Any:
@@ -138,8 +137,8 @@ def read(prefix: str, name: str) -> Document:
 
     return Document(
         int(document["step"]),
-        [_entry(entry, decode, document) for entry in entries],
-        [decode(loop) for loop in loops],
+        [_entry(entry, decode, document) for entry in document["callbacks"]],
+        [decode(loop) for loop in document["loops"]],
         bool(document.get("in_step")),
     )
 
@@ -168,9 +167,8 @@ def _entry(entry: Any, decode: Callable[[Any], Any], document: Any) -> Entry:
     if not isinstance(state, dict) or not isinstance(values, dict):
         raise TypeError(f"a state is {state!r} of {values!r}, expected two dicts")
     identity = Identity(str(entry["class"]), None if key is None else str(key), values)
-    is_as_written = entry.get("digest") == _digest(state, document)
     values_now = {str(k): decode(v) for k, v in state.items()}
-    return Entry(identity, values_now, is_as_written)
+    return Entry(identity, values_now, entry.get("digest") == _digest(state, document))
 
 
 def _arrays(document: Any, prefix: str, name: str) -> dict[str, Any]:

@@ -46,8 +46,9 @@ class StateFiles:
         states = [part.state() for part in self.parts]
         entries = [entry for of_part, _ in states for entry in of_part]
         loops = [loop.document() for _, loop in states if loop is not None]
-        state = Document(step, entries, loops, in_step)
-        return document.writer(prefix, self._name, state)
+        return document.writer(
+            prefix, self._name, Document(step, entries, loops, in_step)
+        )
 
     def remove_unfinished(self, folder: str) -> None:
         """Remove what killed processes have left of checkpoints that are not there.

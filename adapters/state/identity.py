@@ -62,10 +62,7 @@ def of(callback: Callback) -> Identity:
             f"`{type(callback).__name__}.state_key` is {key!r}; expected a text that "
             "no other callback of the class has, the same in every run of the job."
         )
-    values = _SEEN.get(callback)
-    if values is None:
-        values = _values(callback)
-        _SEEN.put(callback, values)
+    values = _SEEN.get_or_put(callback, lambda: _values(callback))
     return Identity(type(callback).__name__, key, values)
 
 

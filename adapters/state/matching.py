@@ -87,8 +87,9 @@ def _levels(
 
 def _state_keys(identities: Sequence[Identity], places: list[int]) -> _Keys:
     """Return the `state_key` of each that has one."""
-    keys = {index: identities[index].key for index in places}
-    return {index: key for index, key in keys.items() if key is not None}
+    return {
+        index: key for index in places if (key := identities[index].key) is not None
+    }
 
 
 def _values(identities: Sequence[Identity], places: list[int]) -> _Values:
@@ -109,13 +110,13 @@ def _with_equal_values(
     callbacks: _Values, states: _Values, names: set[str]
 ) -> set[str]:
     """Return the names of values that some callback and some state have in common."""
-    equal = set()
-    for name in names:
-        of_callbacks = {arguments.get(name) for arguments in callbacks.values()}
-        of_states = {arguments.get(name) for arguments in states.values()}
-        if of_callbacks & of_states:
-            equal.add(name)
-    return equal
+    of_callbacks, of_states = callbacks.values(), states.values()
+    return {
+        name
+        for name in names
+        if {arguments.get(name) for arguments in of_callbacks}
+        & {arguments.get(name) for arguments in of_states}
+    }
 
 
 def _by_values(callbacks: _Values, states: _Values, names: set[str]) -> Level:

@@ -10,7 +10,7 @@ from absl import logging
 
 from hookbridge.adapters.state import attributes, identity
 from hookbridge.adapters.state.document import Document, Entry
-from hookbridge.adapters.state.loop_state import LoopState, epoch_of
+from hookbridge.adapters.state.loop_state import epoch_of
 from hookbridge.adapters.state.matching import Matches, match
 from hookbridge.adapters.state.restart_line import log_restart
 from hookbridge.ground.memory import Fact
@@ -31,33 +31,31 @@ class Saved:
         *,
         is_of_chief: bool = False,
     ) -> None:
-        self.step: int = file.step
-        self.is_in_step: bool = file.is_in_step
-        self._entries = file.entries
-        self.loops: Sequence[LoopState] = file.loops
+        self.file = file
         self.path = path
         # Its directory and the step.
         self.at: tuple[str, int] = (os.path.dirname(path), file.step)
         self._callbacks = list(callbacks)
         self._matches: Matches = match(
             [identity.of(c) for c in callbacks],
-            [e.identity for e in self._entries],
+            [e.identity for e in file.entries],
             # A worker writes to files of its own, beside the chief's.
             identity.DECISIVE - {"filepath"} if is_of_chief else identity.DECISIVE,
         )
 
     def entry_of(self, callback: Callback) -> Entry | None:
         """Return the state of a callback, or None if it has none here."""
-        for index, known in enumerate(self._callbacks):
-            if known is callback and index in self._matches.pairs:
-                return self._entries[self._matches.pairs[index]]
+        for index, number in self._matches.pairs.items():
+            if self._callbacks[index] is callback:
+                return self.file.entries[number]
         return None
 
     def report(self, *, is_own: bool) -> None:
         """Log where the run goes on, with whose state; who is missing if `is_own`."""
         pairs, missing, unclear = self._matches
+        entries = self.file.entries
         for reason, places in unclear:
-            if not any(self._entries[n].state for n in places):
+            if not any(entries[n].state for n in places):
                 continue  # nothing is lost
             logging.warning(
                 "hookbridge: %s (in %s). A callback is identified by the texts that "
@@ -66,7 +64,7 @@ class Saved:
                 reason,
                 self.path,
             )
-        states = [self._entries[n] for n in missing if self._entries[n].state]
+        states = [entries[n] for n in missing if entries[n].state]
         if states and is_own:
             logging.warning(
                 "hookbridge: %s has the state of %s, which is no longer among the "
@@ -80,9 +78,10 @@ class Saved:
             name = str(identity.of(callback))
             if index not in pairs:
                 anew.append(name)
-            elif self._entries[pairs[index]].state:
+            elif entries[pairs[index]].state:
                 going_on.append(name)
-        log_restart(self.path, self.step, epoch_of(self.loops), going_on, anew)
+        epoch = epoch_of(self.file.loops)
+        log_restart(self.path, self.file.step, epoch, going_on, anew)
 
 
 def note_ended(callbacks: Sequence[Any], prefix: str, step: int) -> None:
@@ -105,9 +104,12 @@ def _was_reconfigured(
     `now` and `before` are what it and the callback of the state were constructed with.
     A list is the digest of something that may differ by itself, as the time does.
     """
-    if attribute not in now or attribute not in before:
-        return False
-    return now[attribute] != before[attribute] and not isinstance(now[attribute], list)
+    return (
+        attribute in now
+        and attribute in before
+        and now[attribute] != before[attribute]
+        and not isinstance(now[attribute], list)
+    )
 
 
 def put(callback: Callback, entry: Entry, saved: Saved) -> list[str]:

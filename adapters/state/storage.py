@@ -117,17 +117,14 @@ def remove_unused(prefix: str, name: str, keep: str) -> None:
     # `keep` is the path of the present arrays, if there are some.
     folder, stem = _stem(prefix)
     present = os.path.basename(prefix)
-    pattern = _files_of(rf"{re.escape(stem)}-\d+|{re.escape(present)}", name)
+    now = (os.path.basename(keep), f"{present}.{name}.json")
     names = set(_names(folder))
-    for file in names:
-        parts = pattern.fullmatch(file)
-        if parts is None:
-            continue
-        if parts[1] == present:
-            now = (os.path.basename(keep), f"{present}.{name}.json")
+    of_job = rf"{re.escape(stem)}-\d+|{re.escape(present)}"
+    for file, checkpoint in _states(names, of_job, name):
+        if checkpoint == present:
             is_old = not file.endswith(".part") and file not in now
         else:
-            is_old = not _has_checkpoint(names, parts[1])
+            is_old = not _has_checkpoint(names, checkpoint)
         if is_old:
             _remove(folder, file)
 
@@ -138,20 +135,26 @@ def remove_unfinished(folder: str, name: str) -> None:
     Only who writes the checkpoints may call it, before the first one: a state is there
     before its checkpoint.
     """
-    pattern = _files_of(r".+-\d+", name)
     names = set(_names(folder))
-    for file in names:
-        parts = pattern.fullmatch(file)
-        is_part = file.endswith(".part")
-        if parts and (is_part or not _has_checkpoint(names, parts[1])):
+    for file, checkpoint in _states(names, r".+-\d+", name):
+        if file.endswith(".part") or not _has_checkpoint(names, checkpoint):
             _remove(folder, file)
 
 
-def _files_of(checkpoint: str, name: str) -> re.Pattern[str]:
-    """Return the pattern of the files of a process's states."""
-    return re.compile(
+def _states(
+    names: Collection[str], checkpoint: str, name: str
+) -> list[tuple[str, str]]:
+    """Return the files of a process's states, each with its checkpoint.
+
+    Args:
+      names: the files of a folder.
+      checkpoint: the pattern of the names of the checkpoints.
+      name: see `name_of`.
+    """
+    pattern = re.compile(
         rf"({checkpoint})\.{re.escape(name)}(\.json|-[0-9a-f]{{16}}\.npz)(\.part)?"
     )
+    return [(match[0], match[1]) for match in map(pattern.fullmatch, names) if match]
 
 
 def _has_checkpoint(names: Collection[str], checkpoint: str) -> bool:

@@ -120,8 +120,13 @@ class _Thread:
 
     def wait(self, folder: str | None) -> None:
         """Wait for what is still to be written into a folder; None: into any."""
-        unfinished = list(self._unfinished.items())
-        wait([future for future, of in unfinished if folder is None or of == folder])
+        wait(
+            [
+                future
+                for future, of in list(self._unfinished.items())
+                if folder is None or of == folder
+            ]
+        )
 
 
 def _called(write: Write) -> Future[Any]:

@@ -181,7 +181,8 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         copies = ValueCopies() if is_busy else self._copies
         values = copies.of(_values(session, saver))
         is_of_v1 = saver.saver_def.version == saver.saver_def.V1
-        write = saved.write_in_one_file if is_of_v1 else saved.write
+        older = functools.partial(saved.write, in_one_file=True)
+        write = older if is_of_v1 else saved.write
         moment = _Moment(session.graph, values, write)
         self._written_step = step
         order.values(functools.partial(_in_thread, save, moment))

@@ -41,13 +41,8 @@ def test_its_outputs_are_in_the_repository(name: str, tools: dict[str, Any]) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        "hooks_in_fit.ipynb",
-        pytest.param("callbacks_in_a_session.ipynb", marks=pytest.mark.exhaustive),
-    ],
-)
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", EXPECTED)
 def test_it_prints_the_same_kinds_of_lines_again(
     name: str,
     tools: dict[str, Any],

@@ -10,7 +10,11 @@ from browser import NOT_HERE, chromium, open_page
 from fork_server import ForkServer
 from report_pictures import TENSORBOARD_WORKS, lines_in, open_tensorboard, tensorboard
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(chromium() is None, reason=NOT_HERE)]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.exhaustive,
+    pytest.mark.skipif(chromium() is None, reason=NOT_HERE),
+]
 ONE_TENSORFLOW = True
 PNG = b"\x89PNG"
 
@@ -60,7 +64,6 @@ def test_the_report_shows_both_loops_and_asks_for_nothing(
     assert picture.read_bytes().startswith(PNG)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.skipif(
     not TENSORBOARD_WORKS, reason="this TensorBoard asks for an older setuptools"
 )

@@ -31,9 +31,10 @@ SERVERS = {
     "fit": ("--num_workers=2", "--num_ps=1"),
     "session": ("--num_workers=1", "--num_ps=1"),
 }
+# The demo's test trains in both clusters too.
 CLUSTERS = [
-    "fit with servers",
-    pytest.param("session with servers", marks=pytest.mark.one_tensorflow),
+    pytest.param(loop, marks=pytest.mark.exhaustive)
+    for loop in ("fit with servers", "session with servers")
 ]
 # Steps that may have read the rate already when a callback sets another one: in `fit`
 # those that are scheduled, at most an epoch, in a session the other process's step.
@@ -217,6 +218,7 @@ def check_order_of_rates(notes: list[dict[str, Any]], in_flight: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_towers_of_fit_train_as_one_device(job: Job, trained: dict[str, Run]) -> None:
     text = CHOOSES.format(folder=str(job.folder), name="listing")
     (job.folder / "chooses.py").write_text(text)
@@ -246,6 +248,7 @@ def test_a_fit_of_keras_3_with_servers_is_refused(
 
 
 @pytest.mark.slow
+@pytest.mark.exhaustive
 def test_an_older_keras_optimizer_trains_alike(job: Job) -> None:
     text = CHOOSES.format(folder=str(ROOT / "examples"), name="digits_keras")
     older = "def optimizer():\n    return tf.keras.optimizers.legacy.SGD(0.1)\n"

@@ -113,7 +113,7 @@ def _values_of(model: KerasModel) -> dict[saved.SavedArray, Any]:
     """Return the weights of a model, as a checkpoint has them."""
     link = getattr(model, "live_link", None)
     if link is not None:
-        entries: dict[saved.SavedArray, Any] = link.weights.entries()
+        entries: dict[saved.SavedArray, Any] = link.weights.entries(link.weights.all)
         return entries
     return {
         _whole(weight.name.partition(":")[0]): value

@@ -166,7 +166,7 @@ def test_a_stop_of_one_process_outside_fit_is_an_error(
         assert [len(it.events(t, "failed")) for t in it.tasks] == failed, it.logs()
 
 
-@pytest.mark.one_tensorflow
+@pytest.mark.exhaustive
 def test_three_processes_of_two_devices(
     tmp_path: Path, fork_server: ForkServer
 ) -> None:

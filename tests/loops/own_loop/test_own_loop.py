@@ -285,7 +285,7 @@ def test_an_orbit_controller_trains_with_guests(keras2: Any, tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.one_tensorflow
+@pytest.mark.exhaustive
 def test_the_example_runs(
     repo_root: Path, tmp_path: Path, fork_server: ForkServer
 ) -> None:
