@@ -48,11 +48,10 @@ def _factor(evidence: StepEvidence) -> Iterator[Cause]:
     if not factor or is_near(factor, 1.0):
         return
     predicted = {n: factor * p.reference for n, p in evidence.gradients.items()}
-    loss = None if evidence.losses is None else evidence.losses[0]
     product = product_of_dimensions(factor, evidence.batch)
     for scaled, of_port in (
-        ("the loss and all gradients", None if loss is None else factor * loss),
-        ("all gradients, but not the loss,", loss),
+        ("the loss and all gradients", factor * evidence.loss),
+        ("all gradients, but not the loss,", evidence.loss),
     ):
         part = evidence.explained(predicted, of_port)
         if product:
@@ -82,8 +81,7 @@ def _l2(evidence: StepEvidence) -> Iterator[Cause]:
         share / 2 * norm(evidence.gradients[name].weight) ** 2
         for name, share in named.items()
     )
-    loss = None if evidence.losses is None else evidence.losses[0] + added
-    part = evidence.explained(predicted, loss)
+    part = evidence.explained(predicted, evidence.loss + added)
     text = l2_text(named, list(evidence.gradients))
     yield Cause("l2", text, part, len(set(_rounded(named).values())))
     # Weight decay that was put into the gradients by hand is not in the loss.
@@ -114,9 +112,7 @@ def _factor_without_l2(evidence: StepEvidence) -> Iterator[Cause]:
         for name, p in evidence.gradients.items()
     }
     term = sum(named[name] / 2 * norm(weights[name]) ** 2 for name in named)
-    loss = None
-    if evidence.losses is not None:
-        loss = factor * (evidence.losses[0] - term) + term
+    loss = factor * (evidence.loss - term) + term
     part = evidence.explained(predicted, loss)
     scaled = "the loss without its l2 term, and its gradients,"
     yield Cause("sum for mean", _sum_text(factor, product, scaled), part, 2)

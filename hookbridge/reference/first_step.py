@@ -35,9 +35,11 @@ class StepEvidence:
     def __init__(self, pairing: Pairing, number: int) -> None:
         self.pairing, self.number = pairing, number
         steps = pairing.reference.steps[number - 1], pairing.port.steps[number - 1]
+        # The reference's; it counts only if both have one.
+        self.loss: float = finite(steps[0].loss)
         self.losses: tuple[float, float] | None = None
         if steps[0].loss is not None and steps[1].loss is not None:
-            self.losses = finite(steps[0].loss), finite(steps[1].loss)
+            self.losses = self.loss, finite(steps[1].loss)
         self.batch: dict[str, Any] = steps[0].arrays("batch")
         self.gradients: dict[str, Pair] = dict(self._pairs(*steps))
 

@@ -69,8 +69,10 @@ def read_programs(
 
     programs = Programs(modules, roots)
     named = {os.path.realpath(path) for path in paths if os.path.isfile(path)}
-    for number, file in enumerate(unread):
-        is_named = os.path.realpath(file.file) in named
-        is_apart = not (is_named or programs.imports_unread(file))
-        unread[number] = replace(file, is_apart=is_apart)
+    wanted = [
+        file
+        for file in unread
+        if os.path.realpath(file.file) in named or programs.imports_unread(file)
+    ]
+    unread = [replace(file, is_apart=file not in wanted) for file in unread]
     return programs, [*unread, *cells]
