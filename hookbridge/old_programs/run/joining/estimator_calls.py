@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any
 
 from hookbridge.estimator import revive
 from hookbridge.ground import patching
 from hookbridge.old_programs.run.joining.joiner import Joiner
-
-_Method: TypeAlias = Callable[..., Any]
 
 
 def join(joiner: Joiner) -> None:
@@ -17,14 +14,10 @@ def join(joiner: Joiner) -> None:
     namespaces = revive.namespaces()
     # Every Estimator class derives from this one, and few override these methods.
     base = namespaces.v1.Estimator
+    train, evaluate, predict = base.train, base.evaluate, base.predict
 
     def joined_train(
-        train: _Method,
-        self: Any,
-        input_fn: object,
-        hooks: Any = None,
-        *args: Any,
-        **named: Any,
+        self: Any, input_fn: object, hooks: Any = None, *args: Any, **named: Any
     ) -> Any:
         if joiner.is_inside:
             return train(self, input_fn, hooks, *args, **named)
@@ -33,7 +26,6 @@ def join(joiner: Joiner) -> None:
             return train(self, input_fn, both, *args, **named)
 
     def joined_evaluate(
-        evaluate: _Method,
         self: Any,
         input_fn: object,
         steps: object = None,
@@ -47,7 +39,7 @@ def join(joiner: Joiner) -> None:
         with joiner.inside():
             return evaluate(self, input_fn, steps, both, *args, **named)
 
-    def plain_predict(predict: _Method, self: Any, *args: Any, **named: Any) -> Any:
+    def plain_predict(self: Any, *args: Any, **named: Any) -> Any:
         predictions = predict(self, *args, **named)
         while True:
             with joiner.inside():
@@ -57,11 +49,10 @@ def join(joiner: Joiner) -> None:
                     return
             yield value
 
-    patching.wrap(
-        base, train=joined_train, evaluate=joined_evaluate, predict=plain_predict
-    )
-
-    # Not by `wrap`: a module of v1 keeps each name as it was when it was first read.
+    patching.InstanceMethods(
+        base,
+        {"train": joined_train, "evaluate": joined_evaluate, "predict": plain_predict},
+    ).install()
     together = namespaces.v2.train_and_evaluate
 
     def train_and_evaluate(
