@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -68,13 +69,17 @@ def wrap(target: object, **around: Callable[..., Any]) -> None:
 
     Args:
       target: the object, class or module.
-      **around: what is called; it gets the plain method before the arguments.
+      **around: what is called; it gets the plain method before the arguments, by
+        position alone: callers may name arguments as they like.
     """
     methods = {name: _around(getattr(target, name), around[name]) for name in around}
     InstanceMethods(target, methods).install()
 
 
 def _around(plain: Callable[..., Any], call: Callable[..., Any]) -> Callable[..., Any]:
+    first = next(iter(inspect.signature(call).parameters.values()))
+    assert first.kind is first.POSITIONAL_ONLY, call
+
     @functools.wraps(plain)
     def method(*args: Any, **named: Any) -> Any:
         return call(plain, *args, **named)

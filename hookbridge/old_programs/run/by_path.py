@@ -24,7 +24,7 @@ def follow(program: Program) -> None:
     """From now on `OwnLoader` loads these files too, until the process ends."""
 
     def code_of(
-        get_code: Callable[..., Any], self: SourceFileLoader, fullname: str
+        get_code: Callable[..., Any], self: SourceFileLoader, /, fullname: str
     ) -> Any:
         path = os.path.abspath(self.get_filename(fullname))
         # A loader of another class has its own way.
@@ -34,6 +34,7 @@ def follow(program: Program) -> None:
 
     def run(
         run_path: Callable[..., dict[str, Any]],
+        /,
         path_name: str,
         init_globals: Mapping[str, Any] | None = None,
         run_name: str | None = None,

@@ -38,7 +38,7 @@ def inherit(launch: Launch) -> None:
     """Add the item to the message of every child that this process will spawn."""
 
     def with_world(
-        get_preparation_data: Callable[[str], dict[str, Any]], name: str
+        get_preparation_data: Callable[[str], dict[str, Any]], /, name: str
     ) -> dict[str, Any]:
         data = get_preparation_data(name)
         data["hookbridge"] = Inherited(launch)

@@ -168,7 +168,7 @@ def _prepare_files(shell: Any, program: Program) -> None:
         return OwnLoader("__main__", os.fspath(filename), program).get_code("__main__")
 
     def run(
-        run_file: Callable[..., None], fname: Any, *where: Any, **more: Any
+        run_file: Callable[..., None], /, fname: Any, *where: Any, **more: Any
     ) -> None:
         with patching.patched(shell, compile=compile_file):
             # `shell_futures` lets the shell's compiler compile the file.

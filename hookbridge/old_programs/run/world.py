@@ -147,7 +147,7 @@ def _end_coordinators_with_threads() -> None:
     from hookbridge.adapters.parameter_server.exit import end_with_threads
 
     def ends_with_threads(
-        init: Callable[..., None], self: Any, *args: Any, **named: Any
+        init: Callable[..., None], self: Any, /, *args: Any, **named: Any
     ) -> None:
         init(self, *args, **named)
         end_with_threads(self)

@@ -33,7 +33,7 @@ def change_fit(change: Change, *endings: str) -> None:
 
 
 def _changed(
-    change: Change, fit: Callable[..., Any], self: Any, *args: Any, **named: Any
+    change: Change, fit: Callable[..., Any], self: Any, /, *args: Any, **named: Any
 ) -> Any:
     """Call `fit` with `change` for lists of callbacks."""
     bound = inspect.signature(fit).bind(self, *args, **named)

@@ -47,7 +47,7 @@ def _classes() -> Iterator[tuple[str, type]]:
 
 
 def _with_old_arguments(
-    name: str, init: Callable[..., None], self: Any, *args: Any, **named: Any
+    name: str, init: Callable[..., None], self: Any, /, *args: Any, **named: Any
 ) -> None:
     """Call a constructor, which takes the old arguments, too."""
     args, named = of_today(name, args, named)

@@ -46,13 +46,13 @@ def _run(self: Any, *args: Any, **named: Any) -> Any:
 
 
 def _without_a_tpu(
-    init: Init, self: Any, tpu: Any = None, *others: Any, **named: Any
+    init: Init, self: Any, /, tpu: Any = None, *others: Any, **named: Any
 ) -> None:
     """Make a resolver whose TPU may have an empty name."""
     init(self, "local" if tpu == "" else tpu, *others, **named)
 
 
-def _of_whole_floats(init: Init, self: Any, value: Any) -> None:
+def _of_whole_floats(init: Init, self: Any, /, value: Any) -> None:
     """Make a dimension, which may be 3.0 for 3."""
     init(self, whole(value))
 
@@ -60,6 +60,7 @@ def _of_whole_floats(init: Init, self: Any, value: Any) -> None:
 def _without_a_place(
     init: Init,
     self: Any,
+    /,
     save_steps: int | None = None,
     save_secs: float | None = None,
     output_dir: str | None = None,

@@ -42,7 +42,7 @@ def _owner(keras: Any) -> Any:
 
 
 def _joined(
-    joiner: Joiner, fit: Callable[..., Any], self: Any, *args: Any, **named: Any
+    joiner: Joiner, fit: Callable[..., Any], self: Any, /, *args: Any, **named: Any
 ) -> Any:
     """Call a loop with the guests after the callbacks that its caller gives."""
     if joiner.is_inside:
@@ -61,7 +61,7 @@ def _joined(
 
 
 def _reported(
-    joiner: Joiner, method: Callable[..., Any], *args: Any, **named: Any
+    joiner: Joiner, method: Callable[..., Any], /, *args: Any, **named: Any
 ) -> Any:
     """Call a method, which no guest joins."""
     if not joiner.is_inside:

@@ -39,7 +39,12 @@ def _join_supervisors() -> None:
     hooks: weakref.WeakKeyDictionary[Any, GroupStopHook] = weakref.WeakKeyDictionary()
 
     def joined(
-        init: _Method, self: Any, graph: Graph | None = None, *args: Any, **named: Any
+        init: _Method,
+        self: Any,
+        /,
+        graph: Graph | None = None,
+        *args: Any,
+        **named: Any,
     ) -> None:
         # The graph is finalized in `init`.
         with (graph or tf.compat.v1.get_default_graph()).as_default():
@@ -48,13 +53,13 @@ def _join_supervisors() -> None:
                 hooks[self] = hook
         init(self, graph, *args, **named)
 
-    def prepared(prepare: _Method, self: Any, *args: Any, **named: Any) -> Any:
+    def prepared(prepare: _Method, self: Any, /, *args: Any, **named: Any) -> Any:
         session = prepare(self, *args, **named)
         if hook := hooks.get(self):
             _begin(hook, session, self.coord)
         return session
 
-    def stopped(stop: _Method, self: Any, *args: Any, **named: Any) -> None:
+    def stopped(stop: _Method, self: Any, /, *args: Any, **named: Any) -> None:
         if hook := hooks.pop(self, None):
             hook.end(None)
             # Threads that wait for gradients end when the session is closed.

@@ -29,7 +29,7 @@ def follow() -> None:
     variables_set: list[str] = []
 
     def followed(
-        init: Callable[..., None], self: Any, *args: Any, **named: Any
+        init: Callable[..., None], self: Any, /, *args: Any, **named: Any
     ) -> None:
         init(self, *args, **named)
         if variables_set:

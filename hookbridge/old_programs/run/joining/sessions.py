@@ -23,7 +23,7 @@ def join(joiner: Joiner) -> None:
             return hooks
         return [*hooks, *joiner.hooks()]
 
-    def inside(method: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    def inside(method: Callable[..., Any], /, *args: Any, **named: Any) -> Any:
         with joiner.inside():
             return method(*args, **named)
 
@@ -53,6 +53,7 @@ def change_hooks(
     def joined(
         init: Callable[..., None],
         self: Any,
+        /,
         session_creator: object,
         hooks: Any,
         *args: Any,
