@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hookbridge.ground.patching import InstanceMethods, patched
+from hookbridge.ground.patching import InstanceMethods, patched, wrap
 
 
 class Base:
@@ -59,3 +59,14 @@ def test_a_class_is_patched_for_its_objects() -> None:
 
 def test_an_object_without_a_dict_takes_none() -> None:
     assert not InstanceMethods(Slots(), {"say": len}).install()
+
+
+def test_what_is_called_around_a_method_gets_every_argument_by_name() -> None:
+    class Child(Base):
+        def add(self, plain: int, call: int) -> int:
+            return plain + call
+
+    wrap(Child, add=lambda plain, /, self, **named: 10 * plain(self, **named))
+    assert Child().add(plain=1, call=2) == 30
+    with pytest.raises(TypeError, match="takes `plain` by name too; put `/` behind it"):
+        wrap(Child, add=lambda plain, *args: None)

@@ -78,7 +78,10 @@ def wrap(target: object, **around: Callable[..., Any]) -> None:
 
 def _around(plain: Callable[..., Any], call: Callable[..., Any]) -> Callable[..., Any]:
     first = next(iter(inspect.signature(call).parameters.values()))
-    assert first.kind is first.POSITIONAL_ONLY, call
+    if first.kind is not first.POSITIONAL_ONLY:
+        raise TypeError(
+            f"`{call}` takes `{first.name}` by name too; put `/` behind it."
+        )
 
     @functools.wraps(plain)
     def method(*args: Any, **named: Any) -> Any:

@@ -115,7 +115,7 @@ PROGRAMS = {"hooks": WITH_HOOKS, "supervisor": WITH_A_SUPERVISOR}
 
 
 @pytest.mark.parametrize(
-    "program", ["hooks", pytest.param("supervisor", marks=pytest.mark.one_tensorflow)]
+    "program", [pytest.param("hooks", marks=pytest.mark.exhaustive), "supervisor"]
 )
 def test_tasks_of_synchronous_towers_end_together(
     program: str, launcher: ForkServer, tmp_path: Path

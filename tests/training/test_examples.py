@@ -53,6 +53,7 @@ LONG = (
     "A distributed trainer",
     "A `model_fn` with towers and SyncReplicas",
     "Digits from CSV",
+    "One file for both loops, without an Estimator",
     "Sequences of different lengths",
     "The hook that feeds the learning rate",
 )

@@ -21,11 +21,7 @@ from hookbridge import errors
 
 # Hidden variables, slots that appear late and a counter of updates; equal names; a
 # wrapper that tells no variables.
-SAMPLE = [
-    ("keras", "accumulated:Nadam"),
-    ("tf_keras", "scaled:legacy.Adam"),
-    ("tf_keras", "plain:v1.AdamOptimizer"),
-]
+SAMPLE = [("keras", "accumulated:Nadam"), ("tf_keras", "plain:v1.AdamOptimizer")]
 
 
 def check(keras: Any, case: str, folder: str) -> list[float]:
