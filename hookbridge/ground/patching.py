@@ -77,6 +77,7 @@ def wrap(target: object, **around: Callable[..., Any]) -> None:
 
 
 def _around(plain: Callable[..., Any], call: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method that calls `call` with the plain method and its arguments."""
     first = next(iter(inspect.signature(call).parameters.values()))
     if first.kind is not first.POSITIONAL_ONLY:
         raise TypeError(
