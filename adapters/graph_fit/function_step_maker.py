@@ -8,12 +8,12 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.graph_fit.functions import LoopFunction
+from hookbridge.adapters.graph_fit.graph_names import learning_rate
 from hookbridge.adapters.graph_fit.keras_graph import KerasGraphPart
 from hookbridge.adapters.graph_fit.keras_session import KerasSession, KerasSessionPart
 from hookbridge.adapters.graph_fit.step_call import StepCall
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import LoopHost, StepMaker
-from hookbridge.adapters.keras_model.optimizers import optimizer_of, rate_of
 from hookbridge.ground import compat
 from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import AnyFunction, Arguments, KerasModel, Session
@@ -56,7 +56,7 @@ class FunctionStepMaker(StepMaker):
         """Return the session that makes the callable of Keras's function."""
 
         def make_step(options: object) -> AnyFunction:
-            rate = rate_of(optimizer_of(self._run.model))
+            rate = learning_rate(self._run.model)
             step = StepCall(session, options, self._fetches_of(function), rate)
 
             def call(

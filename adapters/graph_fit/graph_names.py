@@ -9,11 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.fit_loop.eager_step import names_for
-from hookbridge.adapters.keras_model.optimizers import (
-    optimizer_of,
-    rate_of,
-    scheduled_rate,
-)
+from hookbridge.adapters.keras_model.optimizers import optimizer_of, scheduled_rate
 from hookbridge.ground.patching import patched
 from hookbridge.ground.protocols import KerasModel
 
@@ -80,14 +76,21 @@ class GraphNames:
         return self._values.get(element.name, element)
 
 
+def learning_rate(model: KerasModel) -> Any:
+    """Return the learning rate: a variable, a schedule or None."""
+    # Optimizers of v1 graphs, of `optimizer_v1`, have `lr` alone.
+    optimizer = getattr(model, "optimizer", None)
+    rate = getattr(optimizer, "learning_rate", None)
+    return getattr(optimizer, "lr", None) if rate is None else rate
+
+
 def rate_tensor(model: KerasModel, counter: tf.Variable) -> Any:
     """Return the tensor that `learning_rate:0` means, or None."""
     # The value of a schedule or a decay is computed for hooks alone: they can fetch it,
     # not feed it.
-    optimizer = optimizer_of(model)
-    value = scheduled_rate(optimizer, counter)
+    value = scheduled_rate(optimizer_of(model), counter)
     if value is None:
-        rate = rate_of(optimizer)
+        rate = learning_rate(model)
         return getattr(rate, "_graph_element", rate)
     tensor = tf.identity(value, name=COMPUTED_RATE)
     tensor.graph.prevent_feeding(tensor)

@@ -57,7 +57,7 @@ def unwrapped(optimizer: Optimizer) -> Any:
     return getattr(optimizer, "inner_optimizer", optimizer)
 
 
-def rate_of(optimizer: Optimizer) -> Any:
+def _rate(optimizer: Optimizer) -> Any:
     """Return what an optimizer has as its rate: a variable, a schedule, or None."""
     inner = unwrapped(optimizer)
     rate = getattr(inner, "_learning_rate", None)
@@ -68,7 +68,7 @@ def rate_of(optimizer: Optimizer) -> Any:
 
 def learning_rate_variable(optimizer: Optimizer) -> Any:
     """Return the `tf.Variable` of a constant learning rate; None for a schedule."""
-    rate, inner = rate_of(optimizer), unwrapped(optimizer)
+    rate, inner = _rate(optimizer), unwrapped(optimizer)
     if not isinstance(rate, tf.Variable):
         return None
     # Keras 3's `MultiOptimizer` has one that no update reads, and refuses to give it.
@@ -88,7 +88,7 @@ def scheduled_rate(optimizer: Optimizer, counter: Any = None) -> Any:
       optimizer: an optimizer of Keras, wrapped in another one or not.
       counter: the variable that counts its steps, if that is not `counter_of`.
     """
-    rate, decay = rate_of(optimizer), decay_of(optimizer)
+    rate, decay = _rate(optimizer), decay_of(optimizer)
     is_schedule = callable(rate) and not isinstance(rate, tf.Variable)
     if rate is None or not (is_schedule or decay > 0.0):
         return None

@@ -202,8 +202,11 @@ def find_sources(
         by name.
       graph: the graph that trains.
     """
-    loss = logs["loss"] if "loss" in logs else find_loss(graph)
-    specs = logs if loss is None else {"loss": loss, **logs}
+    specs = {"loss": None, **logs}
+    if specs["loss"] is None:
+        specs["loss"] = find_loss(graph)
+    if specs["loss"] is None:
+        del specs["loss"]
     sources = {key: resolve(key, spec, graph) for key, spec in specs.items()}
     for name in wanted:
         if name not in sources and (metric := find_metric(name, graph)) is not None:

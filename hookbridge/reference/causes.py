@@ -170,15 +170,17 @@ def _compared(pairing: Pairing, first: Measure) -> list[Any]:
 
 def _values(recording: Recording, step: RecordedStep, layer: str) -> Mapping[str, Any]:
     """Return what a recording has of a layer in a step, by name."""
-    of_layer: dict[str, Callable[[], Mapping[str, Any]]] = {
-        "data": lambda: step.arrays("batch"),
-        "initial weights": lambda: recording.initial,
-        "forward": lambda: step.numbers,
-        "gradients": lambda: step.line["gradient_norms"],
-        "update": lambda: step.numbers | step.line["change_norms"],
-        "state": lambda: step.numbers | step.line["change_norms"],
-    }
-    return of_layer[layer]()
+    if layer == "data":
+        return step.arrays("batch")
+    if layer == "initial weights":
+        return recording.initial
+    if layer == "forward":
+        return step.numbers
+    if layer == "gradients":
+        norms: dict[str, Any] = step.line["gradient_norms"]
+        return norms
+    changes: dict[str, Any] = step.line["change_norms"]
+    return step.numbers | changes
 
 
 def _kind_of(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from graph_recorder import Recorder, X, Y, lifecycle, make_model
 import hookbridge as hb
 
 v1 = tf.compat.v1
+RATE = "learning_rate:0"
 
 
 def test_stop_at_step_stops_and_hooks_have_their_lifecycle(keras2: Any) -> None:
@@ -28,6 +30,13 @@ def test_stop_at_step_stops_and_hooks_have_their_lifecycle(keras2: Any) -> None:
     assert np.mean(recorder.results[:10]) == pytest.approx(
         history.history["loss"][0], rel=1e-5
     )
+
+
+def test_an_optimizer_of_v1_graphs_shows_its_rate(keras2: Any) -> None:
+    of_v1 = importlib.import_module(f"{keras2.__name__}.src.optimizers.optimizer_v1")
+    model, recorder = make_model(keras2, optimizer=of_v1.SGD(0.25)), Recorder(RATE)
+    model.fit(X, Y, verbose=0, callbacks=hb.as_callbacks(recorder))
+    assert recorder.results == [0.25] * 10
 
 
 def test_hooks_change_nothing(keras2: Any) -> None:
