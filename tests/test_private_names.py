@@ -25,8 +25,8 @@ NAMED_NOT_USED = {
     "hookbridge/ground/exit_codes.py": "the module of error classes, compared as text",
     "hookbridge/tf1_names/private_names.py": "what programs may use",
     "hookbridge/tf1_names/resolution.py": "what programs may use",
-    "hookbridge/old_programs/reading/evidence.py": "what programs may use",
-    "hookbridge/old_programs/reading/starred.py": "what programs may use",
+    "hookbridge/old_programs/reading/one_file/evidence.py": "what programs may use",
+    "hookbridge/old_programs/reading/names/starred.py": "what programs may use",
     "hookbridge/contrib/private_modules.py": "what programs that are run may import",
 }
 

@@ -42,7 +42,10 @@ def define_flags(parser: Parser) -> None:
 
 def run(values: Values) -> Callable[[], int]:
     """Prepare the program; what is returned runs it in this process."""
-    from hookbridge.reference.recording_writer import new_folder, records_here
+    from hookbridge.reference.recordings.recording_writer import (
+        new_folder,
+        records_here,
+    )
 
     if values.to is None:
         raise errors.InvalidArgumentError(
@@ -65,9 +68,9 @@ def run(values: Values) -> Callable[[], int]:
 
 def _check_recorded(folder: Path) -> int:
     """Print what was recorded; return the exit code."""
-    from hookbridge.reference.recording_files import STEPS_FILE, Recording
-    from hookbridge.reference.recording_writer import records_here
-    from hookbridge.reference.replay import described_recording
+    from hookbridge.reference.ports.replay import described_recording
+    from hookbridge.reference.recordings.recording_files import STEPS_FILE, Recording
+    from hookbridge.reference.recordings.recording_writer import records_here
 
     if not records_here():  # a program may make its cluster itself
         print(

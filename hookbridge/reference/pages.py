@@ -14,8 +14,8 @@ from hookbridge.insight.report import charts
 from hookbridge.insight.report.page import page, table, words
 from hookbridge.insight.report.scalars import Points
 from hookbridge.reference.comparison import Comparison, described
-from hookbridge.reference.measures import Layer, status
-from hookbridge.reference.recording_files import Recording
+from hookbridge.reference.recordings.measures import Layer, status
+from hookbridge.reference.recordings.recording_files import Recording
 
 _DRAWN = ("forward", "gradients", "update", "state")
 _LEAST = -6.0  # of the logarithms: a millionth of the tolerance, or no difference

@@ -13,12 +13,12 @@ from idioms import IDIOMS, files_of
 from launching import ON_NEWEST, launch_fork
 
 from hookbridge import old_programs as migrate
-from hookbridge.old_programs.reading.import_statements import (
+from hookbridge.old_programs.reading.names.import_statements import (
     all_imports,
     canonical,
 )
-from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.named_uses import uses
+from hookbridge.old_programs.reading.names.named_uses import uses
+from hookbridge.old_programs.reading.one_file.modules import Module
 from hookbridge.old_programs.rewriting import file_rewrites
 from hookbridge.old_programs.scanning import diagnosis
 from hookbridge.tf1_names.target import NEWEST

@@ -17,7 +17,7 @@ from launching import IS_215, ON_NEWEST, PROGRAMS, launch_fork, output_of
 import hookbridge as hb
 from hookbridge.contrib import namespace, private_modules
 from hookbridge.ground.compat import installed_tf_version
-from hookbridge.old_programs.reading.import_statements import canonical
+from hookbridge.old_programs.reading.names.import_statements import canonical
 from hookbridge.tf1_names.contrib_names import AREAS, NAMES, Source, is_available
 from hookbridge.tf1_names.resolution import resolve
 from hookbridge.tf1_names.target import DATA, NEWEST, Target, table

@@ -12,8 +12,8 @@ import tensorflow as tf
 
 from hookbridge.contrib.gone import Gone
 from hookbridge.contrib.private_modules import PYTHON
-from hookbridge.old_programs.reading import starred
-from hookbridge.old_programs.reading.import_statements import canonical
+from hookbridge.old_programs.reading.names import starred
+from hookbridge.old_programs.reading.names.import_statements import canonical
 from hookbridge.old_programs.run import stars, views
 from hookbridge.old_programs.run.given_back.removed_arguments import not_converted
 from hookbridge.tf1_names.resolution import resolve

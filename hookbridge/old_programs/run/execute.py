@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 
-from hookbridge.old_programs.reading.notebooks import Notebook
+from hookbridge.old_programs.reading.one_file.notebooks import Notebook
 from hookbridge.old_programs.run import (
     by_path,
     children,

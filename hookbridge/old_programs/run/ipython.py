@@ -22,7 +22,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from IPython.core.interactiveshell import InteractiveShell
 
 from hookbridge.ground import patching
-from hookbridge.old_programs.reading.notebooks import Cell
+from hookbridge.old_programs.reading.one_file.notebooks import Cell
 from hookbridge.old_programs.run.own_modules import OwnLoader
 from hookbridge.old_programs.run.own_program import Program
 from hookbridge.old_programs.run.statements import as_run

@@ -7,7 +7,7 @@ import sys
 
 from hookbridge import errors
 from hookbridge.ground import extras
-from hookbridge.old_programs.reading.evidence import Evidence, Use
+from hookbridge.old_programs.reading.one_file.evidence import Evidence, Use
 from hookbridge.old_programs.run import world
 from hookbridge.old_programs.run.located import Launch, OwnCode
 from hookbridge.old_programs.run.own_modules import OwnFinder

@@ -16,7 +16,10 @@ from typing import Any
 import hookbridge
 from hookbridge import errors
 from hookbridge.ground.arguments import why_no_file
-from hookbridge.old_programs.reading.libraries import is_old_library, package_of
+from hookbridge.old_programs.reading.whole_programs.libraries import (
+    is_old_library,
+    package_of,
+)
 
 HERE = os.path.dirname(os.path.abspath(hookbridge.__file__))
 

@@ -16,8 +16,8 @@ from typing import Protocol
 
 from hookbridge import errors
 from hookbridge.ground import extras
-from hookbridge.old_programs.reading.modules import why
-from hookbridge.old_programs.reading.notebooks import Cell, Notebook
+from hookbridge.old_programs.reading.one_file.modules import why
+from hookbridge.old_programs.reading.one_file.notebooks import Cell, Notebook
 from hookbridge.old_programs.run import statements, tracebacks
 from hookbridge.old_programs.run.located import Located
 from hookbridge.old_programs.run.own_program import Program

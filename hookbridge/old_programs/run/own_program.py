@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hookbridge.jobs.loops.tasks.local_task import GROUP_STOP
-from hookbridge.old_programs.reading.evidence import Evidence
-from hookbridge.old_programs.reading.meaning import shows_tf1
-from hookbridge.old_programs.reading.modules import Module, Unread, read_module
-from hookbridge.old_programs.reading.notebooks import Notebook
-from hookbridge.old_programs.reading.program_files import read_program
-from hookbridge.old_programs.reading.programs import Programs
-from hookbridge.old_programs.reading.removed_imports import (
+from hookbridge.old_programs.reading.one_file.evidence import Evidence
+from hookbridge.old_programs.reading.one_file.modules import Module, Unread, read_module
+from hookbridge.old_programs.reading.one_file.notebooks import Notebook
+from hookbridge.old_programs.reading.whole_programs.meaning import shows_tf1
+from hookbridge.old_programs.reading.whole_programs.program_files import read_program
+from hookbridge.old_programs.reading.whole_programs.programs import Programs
+from hookbridge.old_programs.reading.whole_programs.removed_imports import (
     unused_absent_imports,
     unused_removed_imports,
 )

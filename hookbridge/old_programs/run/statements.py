@@ -17,9 +17,9 @@ from collections.abc import Collection
 from typing import Any
 
 from hookbridge.contrib.private_modules import KERAS
-from hookbridge.old_programs.reading import guards, starred
-from hookbridge.old_programs.reading.bound_names import Names
-from hookbridge.old_programs.reading.import_statements import imports, loaded
+from hookbridge.old_programs.reading.names import guards, starred
+from hookbridge.old_programs.reading.names.bound_names import Names
+from hookbridge.old_programs.reading.names.import_statements import imports, loaded
 from hookbridge.old_programs.run import absent
 from hookbridge.old_programs.run.given_back.asking import (
     answered,

@@ -16,9 +16,9 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.ground import compat, extras, patching
 from hookbridge.ground.compat import LAST_WITH_KERAS2
-from hookbridge.old_programs.reading import packages
-from hookbridge.old_programs.reading.evidence import LEGACY_KERAS, Evidence
-from hookbridge.old_programs.reading.meaning import Meaning, meaning_of
+from hookbridge.old_programs.reading.one_file.evidence import LEGACY_KERAS, Evidence
+from hookbridge.old_programs.reading.whole_programs import packages
+from hookbridge.old_programs.reading.whole_programs.meaning import Meaning, meaning_of
 from hookbridge.old_programs.run.located import Launch
 
 

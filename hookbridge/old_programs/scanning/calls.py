@@ -6,8 +6,8 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from hookbridge.old_programs.reading.in_program import InProgram
-from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.one_file.modules import Module
+from hookbridge.old_programs.reading.whole_programs.in_program import InProgram
 from hookbridge.old_programs.scanning import tpu_names
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 from hookbridge.tf1_names import keras_arguments

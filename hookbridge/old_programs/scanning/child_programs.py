@@ -8,9 +8,9 @@ import os
 import re
 from collections.abc import Iterator
 
-from hookbridge.old_programs.reading.meaning import meaning_of
-from hookbridge.old_programs.reading.modules import Module, read_module
-from hookbridge.old_programs.reading.programs import Programs
+from hookbridge.old_programs.reading.one_file.modules import Module, read_module
+from hookbridge.old_programs.reading.whole_programs.meaning import meaning_of
+from hookbridge.old_programs.reading.whole_programs.programs import Programs
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*$")

@@ -13,14 +13,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from hookbridge.ground import extras
-from hookbridge.old_programs.reading import packages, started
-from hookbridge.old_programs.reading.import_statements import imports, loaded
-from hookbridge.old_programs.reading.libraries import old_libraries
-from hookbridge.old_programs.reading.library_losses import library_losses
-from hookbridge.old_programs.reading.modules import Module, Unread
-from hookbridge.old_programs.reading.program_files import read_programs
-from hookbridge.old_programs.reading.programs import Programs
-from hookbridge.old_programs.reading.removed_imports import (
+from hookbridge.old_programs.reading.names.import_statements import imports, loaded
+from hookbridge.old_programs.reading.one_file.modules import Module, Unread
+from hookbridge.old_programs.reading.whole_programs import packages, started
+from hookbridge.old_programs.reading.whole_programs.libraries import old_libraries
+from hookbridge.old_programs.reading.whole_programs.library_losses import library_losses
+from hookbridge.old_programs.reading.whole_programs.program_files import read_programs
+from hookbridge.old_programs.reading.whole_programs.programs import Programs
+from hookbridge.old_programs.reading.whole_programs.removed_imports import (
     is_absent,
     missing_modules,
     removed_imports,

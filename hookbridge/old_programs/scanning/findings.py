@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from hookbridge.old_programs.reading.modules import Module, Unread
+from hookbridge.old_programs.reading.one_file.modules import Module, Unread
 from hookbridge.tf1_names.target import table
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from hookbridge.ground.lifecycle.events import HOOK_METHODS
 from hookbridge.ground.lifecycle.overrides import FRAMEWORKS
-from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.one_file.modules import Module
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 from hookbridge.tf1_names.syntax import last_name
 

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import TypeGuard
 
-from hookbridge.old_programs.reading import starred
-from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.names import starred
+from hookbridge.old_programs.reading.one_file.modules import Module
 from hookbridge.tf1_names.old_values import ITERATORS, VIEWS
 from hookbridge.tf1_names.syntax import (
     called_function,

@@ -7,15 +7,15 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from hookbridge.old_programs.reading import old_callbacks
-from hookbridge.old_programs.reading.evidence import Use
-from hookbridge.old_programs.reading.import_statements import imports, loaded
-from hookbridge.old_programs.reading.in_program import InProgram
-from hookbridge.old_programs.reading.keras_signs import new_keys
-from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.named_uses import uses
-from hookbridge.old_programs.reading.program_files import read_programs
-from hookbridge.old_programs.reading.python2 import FROM_PYTHON_2
+from hookbridge.old_programs.reading.names.import_statements import imports, loaded
+from hookbridge.old_programs.reading.names.named_uses import uses
+from hookbridge.old_programs.reading.one_file import old_callbacks
+from hookbridge.old_programs.reading.one_file.evidence import Use
+from hookbridge.old_programs.reading.one_file.keras_signs import new_keys
+from hookbridge.old_programs.reading.one_file.modules import Module
+from hookbridge.old_programs.reading.one_file.python2 import FROM_PYTHON_2
+from hookbridge.old_programs.reading.whole_programs.in_program import InProgram
+from hookbridge.old_programs.reading.whole_programs.program_files import read_programs
 from hookbridge.old_programs.scanning import calls, guests, private_keras
 from hookbridge.old_programs.scanning.earlier_releases import of_earlier_releases
 from hookbridge.old_programs.scanning.findings import (

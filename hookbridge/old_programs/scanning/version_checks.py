@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from hookbridge.old_programs.reading.conditions import UNDER_RUN
-from hookbridge.old_programs.reading.in_program import InProgram
-from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.names.conditions import UNDER_RUN
+from hookbridge.old_programs.reading.one_file.modules import Module
+from hookbridge.old_programs.reading.whole_programs.in_program import InProgram
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 from hookbridge.tf1_names.syntax import last_name
 from hookbridge.tf1_names.target import Target

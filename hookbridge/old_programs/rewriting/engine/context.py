@@ -6,15 +6,15 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hookbridge.old_programs.reading.import_statements import (
+from hookbridge.old_programs.reading.names.import_statements import (
     STATEMENTS,
     Import,
     as_v1,
     canonical,
 )
-from hookbridge.old_programs.reading.in_program import InProgram
-from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.scopes import Scope
+from hookbridge.old_programs.reading.names.scopes import Scope
+from hookbridge.old_programs.reading.one_file.modules import Module
+from hookbridge.old_programs.reading.whole_programs.in_program import InProgram
 from hookbridge.old_programs.rewriting.engine.dotted_text import renamed
 from hookbridge.old_programs.rewriting.engine.import_text import ImportText, statements
 from hookbridge.old_programs.rewriting.engine.needed_imports import NeededImports

@@ -7,9 +7,13 @@ import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from hookbridge.old_programs.reading.import_statements import Import, canonical, imports
-from hookbridge.old_programs.reading.modules import split_lines
-from hookbridge.old_programs.reading.notebooks import is_border
+from hookbridge.old_programs.reading.names.import_statements import (
+    Import,
+    canonical,
+    imports,
+)
+from hookbridge.old_programs.reading.one_file.modules import split_lines
+from hookbridge.old_programs.reading.one_file.notebooks import is_border
 from hookbridge.tf1_names.parsing import parsed
 
 # The number of the statement that a line follows, and the line.

@@ -7,8 +7,8 @@ import builtins
 import sys
 from collections.abc import Collection, Iterator
 
-from hookbridge.old_programs.reading.import_statements import canonical, imports
-from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.names.import_statements import canonical, imports
+from hookbridge.old_programs.reading.one_file.modules import Module
 from hookbridge.old_programs.rewriting.engine.inserted_lines import InsertedLines
 from hookbridge.tf1_names import installed_names
 from hookbridge.tf1_names.private_names import HIDDEN_PACKAGES

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hookbridge.old_programs.reading.modules import Module, split_lines
+from hookbridge.old_programs.reading.one_file.modules import Module, split_lines
 from hookbridge.old_programs.scanning.findings import Finding
 
 MARK = "# TODO(hookbridge):"

@@ -8,13 +8,13 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hookbridge.old_programs.reading.comments import has_mark
-from hookbridge.old_programs.reading.import_statements import (
+from hookbridge.old_programs.reading.names.import_statements import (
     Import,
     all_imports,
     canonical,
     imports,
 )
+from hookbridge.old_programs.reading.one_file.comments import has_mark
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.needed_imports import module_of
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from hookbridge.old_programs.reading.import_statements import canonical, loaded
+from hookbridge.old_programs.reading.names.import_statements import canonical, loaded
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.needed_imports import PRIVATE
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-from hookbridge.old_programs.reading.import_statements import canonical, loaded
-from hookbridge.old_programs.reading.in_program import InProgram
-from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.names.import_statements import canonical, loaded
+from hookbridge.old_programs.reading.one_file.modules import Module
+from hookbridge.old_programs.reading.whole_programs.in_program import InProgram
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 from hookbridge.tf1_names.private_names import FILES

@@ -15,8 +15,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, TypeGuard
 
 from hookbridge.legacy import removed_attributes
-from hookbridge.old_programs.reading.bound_names import Names
-from hookbridge.old_programs.reading.import_statements import imports, loaded
+from hookbridge.old_programs.reading.names.bound_names import Names
+from hookbridge.old_programs.reading.names.import_statements import imports, loaded
 from hookbridge.old_programs.run.given_back import (
     removed_arguments,
     removed_names,

@@ -12,9 +12,9 @@ import types
 from importlib.machinery import SourceFileLoader
 
 from hookbridge.ground.groups import grouped
-from hookbridge.old_programs.reading.libraries import package_of
-from hookbridge.old_programs.reading.library_losses import LEFT_ALONE
-from hookbridge.old_programs.reading.modules import Unread, read_module
+from hookbridge.old_programs.reading.one_file.modules import Unread, read_module
+from hookbridge.old_programs.reading.whole_programs.libraries import package_of
+from hookbridge.old_programs.reading.whole_programs.library_losses import LEFT_ALONE
 from hookbridge.old_programs.run.given_back import asking, removed_names
 from hookbridge.tf1_names import removed_in_libraries
 
