@@ -11,9 +11,9 @@ from hookbridge import errors
 from hookbridge.adapters.guests import roles
 from hookbridge.adapters.guests.guest_record import Guest, Wrapper, expected
 from hookbridge.adapters.guests.kinds import CALLBACK_METHODS
-from hookbridge.adapters.session_loop.callback_run import CallbackRun
 from hookbridge.adapters.session_loop.group import CallbackGroup
-from hookbridge.adapters.session_loop.options import HookOptions
+from hookbridge.adapters.session_loop.shared.callback_run import CallbackRun
+from hookbridge.adapters.session_loop.shared.options import HookOptions
 from hookbridge.ground.lifecycle import Kind
 from hookbridge.ground.protocols import (
     Coordinator,

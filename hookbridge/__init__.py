@@ -17,8 +17,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from hookbridge.ground import compat, extras
-from hookbridge.ground.lazy import attach
+from hookbridge.ground import compat
+from hookbridge.ground.imports import extras
+from hookbridge.ground.imports.lazy import attach
 
 if TYPE_CHECKING:
     from hookbridge import checkpoints as checkpoints

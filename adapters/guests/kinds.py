@@ -10,7 +10,7 @@ from typing import Any, Literal
 from hookbridge import errors
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import shown
-from hookbridge.ground.installed import KERAS
+from hookbridge.ground.imports.installed import KERAS
 from hookbridge.ground.lifecycle.events import HOOK_METHODS
 from hookbridge.ground.protocols import Callback
 

@@ -10,8 +10,8 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds, stock
 from hookbridge.ground.arguments import shown
+from hookbridge.ground.processes.tf_config import task_of
 from hookbridge.ground.protocols import Session
-from hookbridge.ground.tf_config import task_of
 
 Role = Literal["split", "chief", "worker", "evaluator", "all"]
 ROLES: tuple[Role, ...] = get_args(Role)

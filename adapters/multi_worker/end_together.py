@@ -16,11 +16,12 @@ from hookbridge.adapters.guests import any_flavour
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.keras_model.structure import trains_in_several_processes
 from hookbridge.adapters.multi_worker.agreement import Agreement, Board
-from hookbridge.ground import compat, exit_codes
+from hookbridge.ground import compat
 from hookbridge.ground.patching import assign
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.signals import on_sigterm
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.ground.protocols import KerasModel, Logs
-from hookbridge.ground.signals import on_sigterm
-from hookbridge.ground.tf_config import ClusterConfig
 
 # Every process counts the loops under a strategy of several processes alike.
 _loops = itertools.count()

@@ -20,8 +20,8 @@ from hookbridge.adapters.state.restored_state import Saved
 from hookbridge.adapters.state.save_keepers import Save, SaveKeeper
 from hookbridge.adapters.state.write_order import WriteOrder
 from hookbridge.ground.patching import before_close
+from hookbridge.ground.processes.tf_config import ClusterConfig, task_of
 from hookbridge.ground.protocols import Graph, Session
-from hookbridge.ground.tf_config import ClusterConfig, task_of
 
 
 @dataclass(eq=False)

@@ -15,7 +15,7 @@ from hookbridge.adapters.state.parts import Part
 from hookbridge.adapters.state.restart_line import log_without_state
 from hookbridge.adapters.state.restored_state import Saved, note_ended
 from hookbridge.adapters.state.write_order import wait_for_writes
-from hookbridge.ground.tf_config import task_of
+from hookbridge.ground.processes.tf_config import task_of
 
 
 class StateFiles:

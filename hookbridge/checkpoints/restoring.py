@@ -23,8 +23,8 @@ from hookbridge.checkpoints.matches import (
     check_weights,
 )
 from hookbridge.ground.arguments import shown, with_arguments
-from hookbridge.ground.nearest_names import suggestion
 from hookbridge.ground.protocols import KerasModel
+from hookbridge.ground.texts.nearest_names import suggestion
 
 
 def restore(

@@ -16,7 +16,9 @@ from typing import Any
 from hookbridge import __version__, errors
 from hookbridge.cli.parser import Parser
 from hookbridge.cli.streams import open_closed
-from hookbridge.ground import compat, exit_codes, nearest_names
+from hookbridge.ground import compat
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.texts import nearest_names
 
 # Name -> module or object with SUMMARY, USAGE, EXAMPLE, define_flags(parser) and
 # run(values). It may have NOTE.

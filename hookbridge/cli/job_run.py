@@ -11,8 +11,8 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.cli import job_flags
 from hookbridge.cli.parser import Values
-from hookbridge.ground import exit_codes
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.training.file_text import MODELS, check_file
 from hookbridge.jobs.training.training_settings import TrainingSettings
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hookbridge import errors, old_programs
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.cli.streams import escape_unknown
-from hookbridge.ground.counted import counted
+from hookbridge.ground.texts.counted import counted
 from hookbridge.old_programs.reading.one_file.modules import Unread
 from hookbridge.tf1_names.target import NEWEST, said
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from hookbridge import errors
-from hookbridge.ground.nearest_names import alike
+from hookbridge.ground.texts.nearest_names import alike
 
 HIDDEN = argparse.SUPPRESS
 _MOST = 2**31 - 1  # as a number of TensorFlow

@@ -9,8 +9,8 @@ from pathlib import Path
 from hookbridge import errors
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.cli.run import define_guests, define_world, start
-from hookbridge.ground import exit_codes
-from hookbridge.ground.tf_config import task_of
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.tf_config import task_of
 
 SUMMARY = "Run a TF1 program, unedited, and record what its training does."
 USAGE = "--to=FOLDER [--flag=value ...] PROGRAM.py [ARGUMENT ...]"

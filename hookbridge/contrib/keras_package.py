@@ -15,7 +15,7 @@ from typing import Any
 from hookbridge.contrib.module_views import View
 from hookbridge.contrib.private_modules import KERAS, importable, keras2_package
 from hookbridge.ground.compat import LAST_WITH_KERAS2, tf_version
-from hookbridge.ground.lazy_modules import made
+from hookbridge.ground.imports.lazy_modules import made
 from hookbridge.tf1_names import old_keras
 
 # What a program of TensorFlow 1 reads as the version: that of the API which it finds.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hookbridge.ground.lazy_modules import LazyModule, made
+from hookbridge.ground.imports.lazy_modules import LazyModule, made
 from hookbridge.ground.patching import assign
 
 

@@ -11,8 +11,9 @@ from typing import Any, NoReturn
 from hookbridge import errors
 from hookbridge.contrib.gone import Gone
 from hookbridge.estimator import private, revive
-from hookbridge.ground import compat, extras
-from hookbridge.ground.lazy_modules import LazyModule, made
+from hookbridge.ground import compat
+from hookbridge.ground.imports import extras
+from hookbridge.ground.imports.lazy_modules import LazyModule, made
 from hookbridge.tf1_names import contrib_names
 from hookbridge.tf1_names.contrib_names import Candidate, Source
 from hookbridge.tf1_names.outcome import hint

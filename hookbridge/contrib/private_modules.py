@@ -18,7 +18,7 @@ from typing import Any
 from hookbridge.contrib.module_views import PrivateView, View
 from hookbridge.estimator import revive, stand_ins
 from hookbridge.ground.compat import LAST_WITH_KERAS2, tf_version
-from hookbridge.ground.lazy_modules import LazyModule, made
+from hookbridge.ground.imports.lazy_modules import LazyModule, made
 from hookbridge.tf1_names.private_names import (
     LAYERS,
     MOVED,

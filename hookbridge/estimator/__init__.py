@@ -25,7 +25,7 @@ from typing import Any
 
 from hookbridge.estimator.keras_models import model_to_estimator
 from hookbridge.estimator.places import install
-from hookbridge.ground.nearest_names import suggestion
+from hookbridge.ground.texts.nearest_names import suggestion
 
 __all__ = ("install", "model_to_estimator", "python", "v1")
 

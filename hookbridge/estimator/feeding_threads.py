@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 from hookbridge.ground import patching
-from hookbridge.ground.exit_threads import await_at_end
+from hookbridge.ground.processes.exit_threads import await_at_end
 from hookbridge.ground.protocols import Session
 
 _MODULE = "tensorflow_estimator.python.estimator.inputs.queues.feeding_queue_runner"

@@ -13,7 +13,7 @@ from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import KerasModel
 
 if TYPE_CHECKING:
-    from hookbridge.adapters.session_loop.options import HookOptions
+    from hookbridge.adapters.session_loop.shared.options import HookOptions
 
 # The function that the package's model_fn calls to build the model of its graph.
 BUILDER = "_clone_and_build_model"
@@ -82,7 +82,7 @@ def model_to_estimator(
 
     from hookbridge.adapters.guests import kinds
     from hookbridge.adapters.live_model import clone
-    from hookbridge.adapters.session_loop.options import HookOptions
+    from hookbridge.adapters.session_loop.shared.options import HookOptions
     from hookbridge.estimator import revive
 
     revive.namespaces()

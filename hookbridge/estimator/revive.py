@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 from hookbridge import errors
 from hookbridge.estimator import feeding_threads, needs, stand_ins, view
-from hookbridge.ground import compat, extras
+from hookbridge.ground import compat
+from hookbridge.ground.imports import extras
 
 PACKAGE = "tensorflow_estimator"
 LAST_WITH_ESTIMATOR = (2, 15)

@@ -14,7 +14,8 @@ from hookbridge.adapters.guests import roles, written
 from hookbridge.adapters.guests.guest_record import Guest, records
 from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.parameter_server.deferred_callback import is_batch_level
-from hookbridge.adapters.session_loop import checks, v1_tensorboard
+from hookbridge.adapters.session_loop import v1_tensorboard
+from hookbridge.adapters.session_loop.shared import checks
 from hookbridge.ground import lifecycle
 from hookbridge.ground.arguments import choice
 

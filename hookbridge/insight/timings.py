@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from hookbridge.ground.counted import counted
-from hookbridge.ground.text_table import aligned
+from hookbridge.ground.texts.counted import counted
+from hookbridge.ground.texts.text_table import aligned
 
 _MOST_CALLS = 200_000  # in a trace; the counts have no limit
 # Events that come once for each step; the most reliable one is first.

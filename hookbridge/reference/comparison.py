@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from hookbridge import errors
 from hookbridge.ground.arguments import amount, string_mapping
-from hookbridge.ground.counted import counted
+from hookbridge.ground.texts.counted import counted
 from hookbridge.reference.causes.adam_epsilon import EpsilonCause
 from hookbridge.reference.causes.cause import Cause
 from hookbridge.reference.causes.ranked_causes import explanation_of

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from hookbridge.ground import compat
-from hookbridge.ground.package_files import packaged
+from hookbridge.ground.imports.package_files import packaged
 from hookbridge.tf1_names.installed_names import certainly_has, has, missing
 from hookbridge.tf1_names.outcome import joined
 from hookbridge.tf1_names.syntax import beginnings, is_below, with_beginning

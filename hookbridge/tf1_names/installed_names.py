@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hookbridge.ground import compat
-from hookbridge.ground.module_names import ModuleNames, names_of_module
+from hookbridge.ground.imports.module_names import ModuleNames, names_of_module
 from hookbridge.tf1_names.parsing import parsed
 from hookbridge.tf1_names.target import Target
 

@@ -12,8 +12,8 @@ import functools
 import sys
 from typing import NamedTuple
 
-from hookbridge.ground.extras import is_installed
 from hookbridge.ground.groups import grouped
+from hookbridge.ground.imports.extras import is_installed
 from hookbridge.tf1_names.syntax import beginnings
 from hookbridge.tf1_names.target import table
 

@@ -16,7 +16,7 @@ import yaml
 from one_line import one_line_of_error
 
 from hookbridge.cli import main
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes.tf_config import ClusterConfig
 
 CUSTOM = """
 trainingInput:

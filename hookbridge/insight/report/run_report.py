@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hookbridge.ground import compat
-from hookbridge.ground.counted import counted
+from hookbridge.ground.texts.counted import counted
 from hookbridge.insight.guest_profile import BRIDGE, WAITING
 from hookbridge.insight.report import charts, event_pictures
 from hookbridge.insight.report.account import Account

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from hookbridge import errors
-from hookbridge.ground import live_lines
 from hookbridge.ground.arguments import (
     optional_count,
     seconds,
@@ -20,6 +19,7 @@ from hookbridge.ground.arguments import (
     with_arguments,
 )
 from hookbridge.ground.protocols import Logs
+from hookbridge.ground.texts import live_lines
 from hookbridge.jobs.callbacks.ready_made import ReadyMade
 
 TERMINAL_SECS, FILE_SECS = 0.2, 10.0

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.ground import extras
 from hookbridge.ground.arguments import shown, why_no_file
-from hookbridge.ground.nearest_names import suggestion
+from hookbridge.ground.imports import extras
+from hookbridge.ground.texts.nearest_names import suggestion
 
 JOBS = ("chief", "worker", "ps", "evaluator")
 _TYPES = ("masterType", "workerType", "parameterServerType", "evaluatorType")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hookbridge.ground import exit_codes
+from hookbridge.ground.processes import exit_codes
 from hookbridge.jobs.cluster_config.job_config import JOBS
 from hookbridge.jobs.cluster_config.job_order import PORT, JobOrder, Replicas
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from hookbridge.ground import compat, lifecycle
-from hookbridge.ground.text_table import aligned
+from hookbridge.ground.texts.text_table import aligned
 from hookbridge.insight.report.account import Account, finite
 from hookbridge.insight.report.run_report import (
     COSTS_HEADER,

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hookbridge import errors
-from hookbridge.ground import compat, extras
+from hookbridge.ground import compat
 from hookbridge.ground.arguments import check_divides, writable
-from hookbridge.ground.package_files import of_wheel
+from hookbridge.ground.imports import extras
+from hookbridge.ground.imports.package_files import of_wheel
 
 # This file marks the directory of a demo; the next demo may replace its files.
 MARKER = "written_by_hookbridge_demo"

@@ -10,8 +10,12 @@ from pathlib import Path
 
 from hookbridge import errors
 from hookbridge.ground.arguments import why_no_file
-from hookbridge.ground.module_names import blocks, bound_by_statement, called_name
-from hookbridge.ground.nearest_names import nearest
+from hookbridge.ground.imports.module_names import (
+    blocks,
+    bound_by_statement,
+    called_name,
+)
+from hookbridge.ground.texts.nearest_names import nearest
 
 # What a model definition file has, one of them.
 MODELS = ("custom_model", "model_fn")

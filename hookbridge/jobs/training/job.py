@@ -13,10 +13,10 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.ground import exit_codes
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.signals import on_sigterm
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.ground.protocols import RunContext, RunValues
-from hookbridge.ground.signals import on_sigterm
-from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.insight.report.account import AccountRecorder
 from hookbridge.insight.report.run_report import write_html
 from hookbridge.jobs.loops.tasks.task_checks import trainers

@@ -15,8 +15,8 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.guests.kinds import name_of
-from hookbridge.ground import live_lines
-from hookbridge.ground.counted import counted
+from hookbridge.ground.texts import live_lines
+from hookbridge.ground.texts.counted import counted
 from hookbridge.insight.report.account import accounts
 from hookbridge.insight.report.run_report import FILE_NAME, Run, RunReport, as_words
 from hookbridge.jobs.callbacks.progress import Progress

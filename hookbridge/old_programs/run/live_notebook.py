@@ -6,7 +6,7 @@ import os
 import sys
 
 from hookbridge import errors
-from hookbridge.ground import extras
+from hookbridge.ground.imports import extras
 from hookbridge.old_programs.reading.one_file.evidence import Evidence, Use
 from hookbridge.old_programs.run import world
 from hookbridge.old_programs.run.located import Launch, OwnCode

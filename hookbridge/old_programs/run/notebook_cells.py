@@ -15,7 +15,7 @@ from collections.abc import Collection
 from typing import Protocol
 
 from hookbridge import errors
-from hookbridge.ground import extras
+from hookbridge.ground.imports import extras
 from hookbridge.old_programs.reading.one_file.modules import why
 from hookbridge.old_programs.reading.one_file.notebooks import Cell, Notebook
 from hookbridge.old_programs.run import statements, tracebacks

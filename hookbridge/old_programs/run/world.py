@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.ground import compat, extras, patching
+from hookbridge.ground import compat, patching
 from hookbridge.ground.compat import LAST_WITH_KERAS2
+from hookbridge.ground.imports import extras
 from hookbridge.old_programs.reading.one_file.evidence import LEGACY_KERAS, Evidence
 from hookbridge.old_programs.reading.whole_programs import packages
 from hookbridge.old_programs.reading.whole_programs.meaning import Meaning, meaning_of

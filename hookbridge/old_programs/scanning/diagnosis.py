@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hookbridge.ground import extras
+from hookbridge.ground.imports import extras
 from hookbridge.old_programs.reading.names.import_statements import imports, loaded
 from hookbridge.old_programs.reading.one_file.modules import Module, Unread
 from hookbridge.old_programs.reading.whole_programs import packages, started

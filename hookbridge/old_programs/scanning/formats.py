@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from hookbridge import __version__
-from hookbridge.ground.counted import counted
+from hookbridge.ground.texts.counted import counted
 from hookbridge.insight.report.page import page, table
 from hookbridge.old_programs.scanning.findings import CODES, Report
 from hookbridge.tf1_names.target import said

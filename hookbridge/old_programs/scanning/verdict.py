@@ -8,8 +8,9 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
-from hookbridge.ground import compat, extras
-from hookbridge.ground.counted import counted
+from hookbridge.ground import compat
+from hookbridge.ground.imports import extras
+from hookbridge.ground.texts.counted import counted
 from hookbridge.old_programs.scanning.diagnosis import Diagnosis
 from hookbridge.old_programs.scanning.findings import (
     CHANGES,

@@ -8,8 +8,8 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.ground.arguments import instance, shown, string_mapping
-from hookbridge.ground.counted import counted
-from hookbridge.ground.nearest_names import nearest
+from hookbridge.ground.texts.counted import counted
+from hookbridge.ground.texts.nearest_names import nearest
 from hookbridge.reference.ports import keras_steps, torch_modules
 from hookbridge.reference.recordings.recording_files import Recording
 from hookbridge.reference.recordings.variable_matching import Matching, match

@@ -13,7 +13,7 @@ import numpy as np
 
 from hookbridge import errors
 from hookbridge.ground.arguments import amount, choice, optional_count, writable
-from hookbridge.ground.tf_config import task_of
+from hookbridge.ground.processes.tf_config import task_of
 from hookbridge.ground.whole_files import replacing
 from hookbridge.reference.recordings.array_norms import norm, norm_of_change, plain
 from hookbridge.reference.recordings.recording_files import (

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from hookbridge import errors
 from hookbridge.ground.arguments import shown, string_mapping
 from hookbridge.ground.groups import grouped
-from hookbridge.ground.nearest_names import nearest
+from hookbridge.ground.texts.nearest_names import nearest
 
 Shapes = Mapping[str, tuple[int, ...]]
 _NUMBER = re.compile(r"_\d+(?=/|$)")

@@ -16,7 +16,7 @@ from hook_fetching import Fetch
 from own_training import batches, in_fit, in_own_loop, loss_of, train_step_of
 
 import hookbridge as hb
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.testing import EventLog, RecordingCallback, RecordingHook
 
 ONE_KERAS = True

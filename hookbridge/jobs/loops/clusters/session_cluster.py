@@ -10,9 +10,9 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.ground import exit_codes
 from hookbridge.ground.arguments import instance
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.loops.callable_session import training_session
 from hookbridge.jobs.loops.clusters.serve import serve
 from hookbridge.jobs.loops.group_stop.around_session import (
@@ -222,7 +222,7 @@ class SessionCluster:
         Raises:
           errors.ClusterError: a parameter server or the chief is gone.
           SystemExit: after the session, if the job was preempted or another task has
-            failed (`hookbridge.ground.exit_codes`).
+            failed (`hookbridge.ground.processes.exit_codes`).
         """
         group = self._group
         stop = MemberHook(group, joins=False)

@@ -8,9 +8,9 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.callback_to_hook import CallbackToHook
-from hookbridge.ground import exit_codes
 from hookbridge.ground.arguments import instance
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.loops.clusters.session_cluster import SessionCluster
 from hookbridge.jobs.loops.group_stop.evaluator import (
     JobEnd,
@@ -54,7 +54,7 @@ def train_and_evaluate(estimator: Any, train_spec: object, eval_spec: object) ->
         another type.
       errors.ClusterError: a parameter server or the chief is gone.
       SystemExit: the job was preempted or another task has failed
-        (`hookbridge.ground.exit_codes`).
+        (`hookbridge.ground.processes.exit_codes`).
     """
     from hookbridge import estimator as estimator_lib
 

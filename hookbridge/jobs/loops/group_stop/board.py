@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from hookbridge.ground import collected, exit_codes
+from hookbridge.ground import collected
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.ground.protocols import Graph
-from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.tasks.server import device_of, limit_close, own_device
 
 CONTAINER = "hookbridge"

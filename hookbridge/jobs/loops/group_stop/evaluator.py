@@ -16,10 +16,10 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.adapters.state import storage
-from hookbridge.ground import exit_codes
 from hookbridge.ground.arguments import path, seconds
-from hookbridge.ground.signals import on_sigterm
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.signals import on_sigterm
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.around_session import (
     end_with,
     stop_is_no_error,

@@ -13,8 +13,8 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.ground.protocols import Coordinator, RunContext, RunValues, Session
-from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.board import CALL_MS, SYNC_TOKENS, token_ops
 from hookbridge.jobs.loops.group_stop.member import GroupStop, GroupStopped
 from hookbridge.jobs.loops.tasks.server import limit_close, own_target

@@ -12,10 +12,10 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.ground import exit_codes
 from hookbridge.ground.arguments import seconds
-from hookbridge.ground.exit_threads import start_awaited
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.exit_threads import start_awaited
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.board import JobStop, StopBoard
 from hookbridge.jobs.loops.group_stop.step_watch import StepWatch, last_resort
 from hookbridge.jobs.loops.group_stop.stop_requests import StopRequests

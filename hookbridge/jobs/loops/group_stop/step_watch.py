@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from hookbridge import errors
-from hookbridge.ground import exit_codes
+from hookbridge.ground.processes import exit_codes
 
 # If a worker's step goes on after a stop, it is interrupted after this time.
 INTERRUPT_SECS = 4.0

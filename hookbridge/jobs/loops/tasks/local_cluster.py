@@ -16,7 +16,7 @@ from typing import NamedTuple
 from hookbridge import errors
 from hookbridge.ground.arguments import count, instance, seconds, shown, writable
 from hookbridge.ground.groups import grouped
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.loops.tasks.guard import SIGNALS, Guard
 from hookbridge.jobs.loops.tasks.local_task import GROUP_STOP, LocalTask
 from hookbridge.jobs.loops.tasks.output import Outputs

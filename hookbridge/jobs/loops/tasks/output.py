@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 from typing import IO
 
-from hookbridge.ground import live_lines
+from hookbridge.ground.texts import live_lines
 
 _CHUNK = 1 << 16
 # What every process says when it imports TensorFlow and starts a server, and what its

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Iterator
 
 from hookbridge import errors
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes.tf_config import ClusterConfig
 
 PROBE_SECS = 1.0
 

@@ -12,10 +12,10 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from hookbridge.ground.cluster_checks import SERVER_TYPES
 from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.processes.cluster_checks import SERVER_TYPES
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.ground.protocols import Session
-from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.tasks import ports
 
 v1 = tf.compat.v1

@@ -7,7 +7,7 @@ import functools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from hookbridge.ground.module_names import bound_by
+from hookbridge.ground.imports.module_names import bound_by
 from hookbridge.old_programs.reading.names.import_statements import (
     canonical,
     imports,

@@ -18,7 +18,7 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.ground.arguments import why_no_file
-from hookbridge.ground.extras import is_installed
+from hookbridge.ground.imports.extras import is_installed
 from hookbridge.old_programs.reading.names import guards, starred
 from hookbridge.old_programs.reading.names.bound_names import Names
 from hookbridge.old_programs.reading.names.conditions import Conditions

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hookbridge.ground import extras, installed
 from hookbridge.ground.compat import LAST_WITH_KERAS2
+from hookbridge.ground.imports import extras, installed
 from hookbridge.old_programs.reading.whole_programs.meaning import Meaning
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hookbridge import errors
-from hookbridge.ground.extras import is_installed
+from hookbridge.ground.imports.extras import is_installed
 from hookbridge.ground.patching import MISSING
 from hookbridge.legacy.removed_attributes import name_today
 from hookbridge.tf1_names.removed_in_libraries import removed_names

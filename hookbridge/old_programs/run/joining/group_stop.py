@@ -15,8 +15,8 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.ground import patching
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.ground.protocols import Coordinator, Graph, Session
-from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.hook import GroupStopHook
 from hookbridge.jobs.loops.tasks.task_checks import trainers
 from hookbridge.old_programs.run.joining.sessions import change_hooks, trains

@@ -13,7 +13,7 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.ground import patching
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes.tf_config import ClusterConfig
 
 VARIABLE = "TF_CONFIG"
 

@@ -11,7 +11,7 @@ from hookbridge.adapters.live_model import rate_checks
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.session_graph import learning_rate
 from hookbridge.adapters.session_graph.steps import ReachedOps
-from hookbridge.adapters.session_loop.step_reader import StepReader
+from hookbridge.adapters.session_loop.training_run.step_reader import StepReader
 from hookbridge.ground.protocols import RunContext
 
 

@@ -10,10 +10,10 @@ from absl import logging
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.guests.guest_record import Guest
-from hookbridge.adapters.session_loop.options import HookOptions
+from hookbridge.adapters.session_loop.shared.options import HookOptions
 from hookbridge.ground.arguments import shown
 from hookbridge.ground.lifecycle.overrides import overrides
-from hookbridge.ground.nearest_names import alike
+from hookbridge.ground.texts.nearest_names import alike
 
 # Entries that stock callbacks add to `logs` themselves.
 _ADDED_KEYS = ("lr", "learning_rate")

@@ -10,8 +10,8 @@ from absl import logging
 
 from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.session_graph.log_sources import LogSource
-from hookbridge.adapters.session_loop.epoch_clock import EpochClock
-from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
+from hookbridge.adapters.session_loop.shared.epoch_logs import EpochLogs
+from hookbridge.adapters.session_loop.training_run.epoch_clock import EpochClock
 from hookbridge.adapters.state.loop_state import LoopState, Means
 from hookbridge.ground.protocols import Context, Session
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hookbridge.adapters.session_graph.log_sources import SIZE, LogSource, MetricValues
-from hookbridge.adapters.session_loop import values
+from hookbridge.adapters.session_loop.shared import values
 from hookbridge.adapters.state.loop_state import Means
 from hookbridge.ground.protocols import Session
 from hookbridge.ground.running_mean import RunningMean

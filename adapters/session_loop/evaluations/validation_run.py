@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from hookbridge.adapters.session_loop import guest_errors, monitors, values
-from hookbridge.adapters.session_loop.callback_run import CallbackRun
-from hookbridge.adapters.session_loop.validations import (
+from hookbridge.adapters.session_loop.evaluations.validations import (
     EstimatorValidation,
     as_validation,
 )
+from hookbridge.adapters.session_loop.shared import guest_errors, monitors, values
+from hookbridge.adapters.session_loop.shared.callback_run import CallbackRun
 
 
 class _NoReport:

@@ -14,7 +14,7 @@ from typing import Any, Literal, cast
 
 from hookbridge import errors
 from hookbridge.ground.arguments import instance, shown
-from hookbridge.ground.cluster_checks import (
+from hookbridge.ground.processes.cluster_checks import (
     CHIEF_TYPES,
     check_cluster,
     check_task,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib import resources
-from pathlib import Path
 from typing import Any
 
 
@@ -31,7 +30,7 @@ def of_wheel(package: str, name: str, *, in_checkout: str) -> Any:
     """
     entry = packaged(package, name)
     is_there = entry.is_file() or entry.is_dir()
-    return entry if is_there else Path(__file__).parents[2] / in_checkout
+    return entry if is_there else packaged("hookbridge").parent / in_checkout
 
 
 def files_below(folder: Any, suffix: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeGuard
 
-from hookbridge.ground.sys_modules import is_of_sys, only_read
+from hookbridge.ground.imports.sys_modules import is_of_sys, only_read
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _IMPORTS = (ast.Import, ast.ImportFrom)

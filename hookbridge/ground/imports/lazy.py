@@ -6,7 +6,7 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hookbridge.ground.nearest_names import alike
+from hookbridge.ground.texts.nearest_names import alike
 
 
 def attach(

@@ -19,9 +19,10 @@ from hookbridge.adapters.live_model.rates import LiveRates
 from hookbridge.adapters.live_model.weights import LiveWeights
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
 from hookbridge.adapters.session_graph.session_variables import model_variables
-from hookbridge.adapters.session_loop.audience import Audience
-from hookbridge.adapters.session_loop.borrowed import BorrowedCallbacks
-from hookbridge.adapters.session_loop.options import HookOptions
+from hookbridge.adapters.session_loop.shared.audience import Audience
+from hookbridge.adapters.session_loop.shared.borrowed import BorrowedCallbacks
+from hookbridge.adapters.session_loop.shared.options import HookOptions
+from hookbridge.ground.processes.tf_config import task_of
 from hookbridge.ground.protocols import (
     Coordinator,
     Graph,
@@ -29,7 +30,6 @@ from hookbridge.ground.protocols import (
     RunValues,
     Session,
 )
-from hookbridge.ground.tf_config import task_of
 
 
 class CallbackRun(abc.ABC):

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.ground import installed
+from hookbridge.ground.imports import installed
 
 # Its name on the package index, where `hookbridge` is another project.
 DISTRIBUTION = "tf-hookbridge"

@@ -12,9 +12,9 @@ from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.live_model import rate_checks, weight_files
 from hookbridge.adapters.live_model.clone import Clone
 from hookbridge.adapters.session_graph.learning_rate import LearningRate
-from hookbridge.adapters.session_loop import monitors
-from hookbridge.adapters.session_loop.options import HookOptions
-from hookbridge.ground import extras
+from hookbridge.adapters.session_loop.shared import monitors
+from hookbridge.adapters.session_loop.shared.options import HookOptions
+from hookbridge.ground.imports import extras
 from hookbridge.ground.lifecycle import CALLBACK_EVENTS
 from hookbridge.ground.lifecycle.overrides import overrides
 

@@ -10,9 +10,9 @@ from hookbridge.adapters.guests.keys_of_logs import add_keys
 from hookbridge.adapters.guests.kinds import Flavour
 from hookbridge.adapters.live_model.link import Link
 from hookbridge.adapters.live_model.model import LiveModel
-from hookbridge.adapters.session_loop import guest_errors
-from hookbridge.adapters.session_loop.batch_times import BatchTimes, are_measured
-from hookbridge.adapters.session_loop.options import HookOptions
+from hookbridge.adapters.session_loop.shared import guest_errors
+from hookbridge.adapters.session_loop.shared.batch_times import BatchTimes, are_measured
+from hookbridge.adapters.session_loop.shared.options import HookOptions
 from hookbridge.ground import compat
 from hookbridge.ground.lifecycle import CALLBACK_EVENTS
 from hookbridge.ground.lifecycle.overrides import called_for, method_for

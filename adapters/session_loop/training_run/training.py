@@ -14,21 +14,21 @@ from hookbridge.adapters.session_graph import (
     session_variables,
 )
 from hookbridge.adapters.session_graph.steps import ReachedOps, StepFinder
-from hookbridge.adapters.session_loop import checks, monitors
-from hookbridge.adapters.session_loop.callback_run import CallbackRun
-from hookbridge.adapters.session_loop.options import HookOptions
-from hookbridge.adapters.session_loop.outside import OutsideVariables
-from hookbridge.adapters.session_loop.phases import (
+from hookbridge.adapters.session_loop.evaluations.validation_run import ValidationRun
+from hookbridge.adapters.session_loop.shared import checks, monitors
+from hookbridge.adapters.session_loop.shared.callback_run import CallbackRun
+from hookbridge.adapters.session_loop.shared.options import HookOptions
+from hookbridge.adapters.session_loop.training_run.outside import OutsideVariables
+from hookbridge.adapters.session_loop.training_run.phases import (
     AFTER,
     Phase,
     has_failed,
     is_update,
 )
-from hookbridge.adapters.session_loop.run_arguments import RunArguments
-from hookbridge.adapters.session_loop.step_reader import StepReader
-from hookbridge.adapters.session_loop.training_epochs import TrainingEpochs
-from hookbridge.adapters.session_loop.training_stop import TrainingStop
-from hookbridge.adapters.session_loop.validation_run import ValidationRun
+from hookbridge.adapters.session_loop.training_run.run_arguments import RunArguments
+from hookbridge.adapters.session_loop.training_run.step_reader import StepReader
+from hookbridge.adapters.session_loop.training_run.training_epochs import TrainingEpochs
+from hookbridge.adapters.session_loop.training_run.training_stop import TrainingStop
 from hookbridge.adapters.session_state.run_state import RunState
 from hookbridge.adapters.state.loop_state import LoopState
 from hookbridge.adapters.state.moments import is_early_end

@@ -15,10 +15,10 @@ from hookbridge.adapters.session_graph import (
 )
 from hookbridge.adapters.session_graph.data_pulls import DataPulls, fed_placeholders
 from hookbridge.adapters.session_graph.steps import StepFinder
-from hookbridge.adapters.session_loop import values
-from hookbridge.adapters.session_loop.callback_run import CallbackRun
-from hookbridge.adapters.session_loop.epoch_logs import EpochLogs
-from hookbridge.adapters.session_loop.options import HookOptions
+from hookbridge.adapters.session_loop.shared import values
+from hookbridge.adapters.session_loop.shared.callback_run import CallbackRun
+from hookbridge.adapters.session_loop.shared.epoch_logs import EpochLogs
+from hookbridge.adapters.session_loop.shared.options import HookOptions
 from hookbridge.ground.protocols import Coordinator, Graph, RunContext
 from hookbridge.ground.structures import RecentlyUsed
 
