@@ -83,9 +83,9 @@ def _end_after(
 def run_here_or_in_cluster(
     values: Values, act: Callable[[Any], None], name: str
 ) -> int:
-    """`run_job` in this process, or in each process of a local cluster.
+    """Call `run_job` in this process, or in each process of a local cluster.
 
-    Where `TF_CONFIG` has a cluster, this process is a task of it.
+    If `TF_CONFIG` has a cluster, this process is a task of that cluster.
     """
     settings = job_flags.settings_of(values)
     if settings.num_ps and not ClusterConfig.from_environment().cluster:

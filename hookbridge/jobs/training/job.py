@@ -117,10 +117,7 @@ class TrainingJob:
         return summary(process, facts, before, last_step), results
 
     def _steps_per_epoch(self) -> int | None:
-        """Return the steps of an epoch.
-
-        Raise if `--epochs` needs them and none are known.
-        """
+        """Return the steps of an epoch; raise if `--epochs` needs them in vain."""
         process = self._process
         steps = process.inputs.steps_per_epoch()
         if process.settings.epochs is not None and steps is None:

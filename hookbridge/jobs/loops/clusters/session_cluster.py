@@ -246,7 +246,7 @@ class SessionCluster:
                 yield session
 
     def _leave(self) -> None:
-        """Without `with SessionCluster()`, this task leaves when its session ends."""
+        """Leave the job as the session ends, without `with SessionCluster()`."""
         if not self._entered:
             self._group.leave()
 

@@ -26,7 +26,7 @@ from hookbridge.jobs.loops.tasks.task_checks import check_jobs
 
 
 def train_and_evaluate(estimator: Any, train_spec: object, eval_spec: object) -> Any:
-    """`tf.estimator.train_and_evaluate` in which one task's stop stops all tasks.
+    """Call `tf.estimator.train_and_evaluate`; one task's stop stops all tasks.
 
     Chief and workers run TensorFlow's own function with two more hooks. All of them
     stop when one of them stops (by a hook, a callback, the end of its data, `max_steps`
