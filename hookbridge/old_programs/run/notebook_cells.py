@@ -66,7 +66,7 @@ def run(
     notebook: Notebook, located: Located, program: Program, main: types.ModuleType
 ) -> int:
     """Run the cells in the main module; say which one failed."""
-    targets_tf1 = program.note_loaded(located.file)
+    targets_tf1 = program.enter_for(located.file)
     shell: Shell
     folders: tuple[str, ...] = ()
     if extras.is_installed("IPython"):

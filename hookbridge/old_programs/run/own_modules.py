@@ -26,7 +26,7 @@ class OwnLoader(SourceFileLoader):
         """Compile the file; `__pycache__` is neither read nor written."""
         path = self.get_filename(fullname)
         data = self.get_data(path)
-        targets_tf1 = self._program.note_loaded(path)
+        targets_tf1 = self._program.enter_for(path)
         left_out = self._program.left_out(path)
         if not is_changed(data, targets_tf1, left_out):
             return compile(data, path, "exec", dont_inherit=True)
@@ -61,8 +61,8 @@ class OwnFinder:
         return spec
 
 
-def read(launch: Launch, located: Located) -> Program:
-    """Read a program; from now on `OwnLoader` loads its own modules."""
+def read_and_hook_imports(launch: Launch, located: Located) -> Program:
+    """Read a program, and let `OwnLoader` load its own modules from now on."""
     program = program_of(launch, located)
     sys.meta_path.insert(0, OwnFinder(program))
     return program

@@ -111,10 +111,11 @@ class Program:
         """Return the lines to print at the end about guests from outside."""
         return self._joiner.report() if self._joiner else []
 
-    def note_loaded(self, file: str) -> bool | None:
-        """Enter the world when the first file that imports TensorFlow is loaded.
+    def enter_for(self, file: str) -> bool | None:
+        """Enter the world if a file that is loaded now imports TensorFlow.
 
-        Returns whether it means TensorFlow 1; None if it imports no TensorFlow.
+        Returns:
+          Whether it means TensorFlow 1; None if it imports no TensorFlow.
         """
         if self.own.is_old_library(file):
             return True

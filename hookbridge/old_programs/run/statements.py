@@ -197,9 +197,9 @@ class _Rewriting(ast.NodeTransformer):
         if _is_answered(module := loaded(node)):
             return ast.copy_location(self._call("module", module), node)
         if called_function(node) == "hasattr":
-            asked = self._call("has")
-            asked.args, asked.keywords = node.args, node.keywords
-            return ast.copy_location(asked, node)
+            has_call = self._call("has")
+            has_call.args, has_call.keywords = node.args, node.keywords
+            return ast.copy_location(has_call, node)
         node.args = [a for a in node.args if a not in surplus(node)]
         size: ast.expr | None = None
         for keyword in list(node.keywords):
@@ -207,12 +207,13 @@ class _Rewriting(ast.NodeTransformer):
             if change and change.new:
                 keyword.arg = change.new
             elif change:
-                size = keyword.value if change.note == "becomes prefetch" else None
+                if change.note == "becomes prefetch":
+                    size = keyword.value
                 node.keywords.remove(keyword)
         if size is None:
             return node
-        fetched = ast.Call(ast.Attribute(node, "prefetch", ast.Load()), [size], [])
-        return ast.copy_location(fetched, node)
+        prefetched = ast.Call(ast.Attribute(node, "prefetch", ast.Load()), [size], [])
+        return ast.copy_location(prefetched, node)
 
     def _call(self, method: str, *words: str | ast.expr) -> ast.Call:
         self.has_calls = True

@@ -12,7 +12,6 @@ from hookbridge.old_programs.reading.one_file.modules import Module, split_lines
 from hookbridge.old_programs.scanning.findings import Finding
 
 MARK = "# TODO(hookbridge):"
-# The code runs on the target as it is, or hookbridge carries it.
 # A rewritten file reads the true version under `hookbridge run`, too.
 _SAME = {"VERSION_REFUSED": "VERSION_CHECK"}
 
