@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from hookbridge import errors
-from hookbridge.contrib.gone import Gone
-from hookbridge.estimator import private, revive
+from hookbridge.contrib.without_replacement import Removed
+from hookbridge.estimator import private, restored_package
 from hookbridge.ground import compat
 from hookbridge.ground.imports import extras
 from hookbridge.ground.imports.lazy_modules import LazyModule, made
@@ -24,7 +24,7 @@ _MISSING: Any = object()
 _OWNERS: dict[str, Callable[[], Any]] = {
     "tf": lambda: importlib.import_module("tensorflow"),
     "ours": lambda: importlib.import_module("hookbridge.contrib.areas"),
-    "estimator": lambda: revive.namespaces().v1,
+    "estimator": lambda: restored_package.namespaces().v1,
     "estimator_python": private.python,
 }
 # What is between an area and its files: `contrib.layers.python.layers.x`.
@@ -38,7 +38,7 @@ class Contrib(LazyModule):
         name = ".".join(filter(None, ("tensorflow.contrib", path)))
         super().__init__(
             name,
-            "The parts of tf.contrib that hookbridge brings back; see "
+            "The parts of tf.contrib that hookbridge restores; see "
             "docs/what-comes-back.md.",
         )
         self._contrib_path, self._contrib_real = path, real
@@ -55,26 +55,26 @@ class Contrib(LazyModule):
 
     def __call__(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Raise: a name in a file that was taken for a module is a removed function."""
-        Gone(self.__name__.replace("tensorflow", "tf", 1))(*args, **kwargs)
+        Removed(self.__name__.replace("tensorflow", "tf", 1))(*args, **kwargs)
 
     def __dir__(self) -> list[str]:
         """Return the names that exist: what a program finds that lists the module."""
         names = {*contrib_names.listed(self._contrib_path)}
         if self._contrib_real is not None:
             names.update(dir(self._contrib_real))
-        there = {n for n, value in made(self).items() if not isinstance(value, Gone)}
+        there = {n for n, value in made(self).items() if not isinstance(value, Removed)}
         return sorted(n for n in names | there if not n.startswith("_contrib_"))
 
 
 class _Rewritten(Contrib):
-    """A module of `hb.contrib`: it has no attribute for a name that is gone.
+    """A module of `hb.contrib`: it has no attribute for a removed name.
 
     So `hasattr` says of it what it says of `tf.contrib` under `hookbridge run`.
     """
 
     def __getattr__(self, name: str) -> Any:
         value = super().__getattr__(name)
-        if isinstance(value, Gone):
+        if isinstance(value, Removed):
             del made(self)[name]
             return value()  # which raises
         if type(value) is Contrib:
@@ -84,7 +84,7 @@ class _Rewritten(Contrib):
 
 
 class _Removed(_Rewritten):
-    """A module of `hb.contrib.removed`, where a module that is gone can be read.
+    """A module of `hb.contrib.removed`, where a removed module can be read.
 
     A program may import one and do without what it had.
     """
@@ -147,7 +147,7 @@ def _below(path: str, name: str) -> Any:
     if value is not None:
         return value
     if was_there:
-        return Gone(dotted)
+        return Removed(dotted)
     raise AttributeError(f"TensorFlow 1.15 has no `{dotted}`. Instead: {hint(dotted)}.")
 
 
@@ -167,7 +167,7 @@ def _in_files(path: str, area: str) -> Any:
     name = path.rpartition(".")[2]
     if module is not None or (name.islower() and not name.startswith("_")):
         return Contrib(path, module)
-    return Gone(f"tf.contrib.{area}.{name}")
+    return Removed(f"tf.contrib.{area}.{name}")
 
 
 def load(source: Source) -> Any:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from hookbridge.contrib.module_views import PrivateView, View
-from hookbridge.estimator import revive, stand_ins
+from hookbridge.estimator import restored_package, stand_ins
 from hookbridge.ground.compat import LAST_WITH_KERAS2, tf_version
 from hookbridge.ground.imports.lazy_modules import LazyModule, made
 from hookbridge.tf1_names.private_names import (
@@ -133,7 +133,7 @@ def _in_its_place(dotted: str) -> Any:
 
 def _estimator_export() -> Any:
     """Return the decorator of Estimator's own code, which left TensorFlow with it."""
-    revive.namespaces()
+    restored_package.namespaces()
     return _find_in_tensorflow(f"{ESTIMATOR}.estimator_export").estimator_export
 
 

@@ -123,7 +123,7 @@ def _by_name() -> dict[str, list[str]]:
     """Return the classes that no longer have a method, by its name."""
     rows = removed_names().items()
     known = [
-        n for n, row in rows if row.is_method and (row.replacement or row.is_given_back)
+        n for n, row in rows if row.is_method and (row.replacement or row.is_restored)
     ]
     parts = (full.rpartition(".") for full in {*known, *OURS})
     return grouped((name, kind) for kind, _, name in parts)

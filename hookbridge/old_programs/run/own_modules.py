@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from typing import Any
 
-from hookbridge.old_programs.run.given_back import old_libraries
 from hookbridge.old_programs.run.located import Launch, Located
 from hookbridge.old_programs.run.own_program import Program, program_of
+from hookbridge.old_programs.run.restored import old_libraries
 from hookbridge.old_programs.run.statements import as_run, is_changed
 
 

@@ -170,7 +170,7 @@ def _names(module: Module, in_program: InProgram, target: Target) -> Iterator[Fi
                 code = "LOST_METHOD"
             elif is_own and code == "LOST_NAME":
                 code, way = "LOST_ATTRIBUTE", way_of_attribute(node.attr, way)
-        # Once its import is rewritten, a module that is gone is one of ours.
+        # Once its import is rewritten, a removed module is one of ours.
         shown = contrib_names.as_in_tf1(name) if code == "GONE" else name
         yield finding_at(module, node, code, shown, way, _details(node, code, module))
     yield from _old_file(module, in_program)

@@ -101,7 +101,7 @@ class _Surroundings:
         An object from another file counts if `hb.legacy.attribute` asks it first.
         """
         root, row = method.partition(".")[0], removed_names()[method]
-        is_asked = row.is_given_back and not row.replacement
+        is_asked = row.is_restored and not row.replacement
         return root in self._libraries or (is_asked and root in self._of_others)
 
     @functools.cached_property
@@ -146,7 +146,7 @@ def is_of_own_class(
     if not defining or not isinstance(method.ctx, ast.Load):
         return bool(defining)
     rows = [removed_names()[name] for name in removed_methods(method.attr)]
-    if not all(row.replacement or row.is_given_back for row in rows):
+    if not all(row.replacement or row.is_restored for row in rows):
         return True  # `hb.legacy.attribute` does not know it
     classes = set().union(*defining)
     owner = method.value

@@ -151,7 +151,7 @@ def _of_libraries(module: Module, programs: Programs) -> Iterator[Import]:
 def _is_removed(imported: Import) -> bool:
     if part := removed_part(imported.full):
         row = removed_names()[part]
-        return not (row.replacement or row.is_given_back or is_there(part))
+        return not (row.replacement or row.is_restored or is_there(part))
     num_parts = imported.full.count(".") + 1
     num_modules = num_parts if isinstance(imported.node, ast.Import) else num_parts - 1
     return bool(missing(imported.full, num_modules).rest)

@@ -276,8 +276,8 @@ class Context:
         inside = [(start - first, stop - first) for start, stop in spans]
         whole = ImportText.of(self.text[first:end], inside)
         new = statements(whole, lines, more, behind if is_alone else "")
-        is_gone = len(lines) == len(node.names) and not (any(lines.values()) or more)
-        if is_gone and not (is_alone and self._has_others(node)):
+        is_deleted = len(lines) == len(node.names) and not (any(lines.values()) or more)
+        if is_deleted and not (is_alone and self._has_others(node)):
             new.append("pass")
         if not is_alone:
             if self.changes.comments((first, end)):

@@ -53,8 +53,8 @@ def _rename_method(function: ast.Attribute, context: Context) -> None:
     if today:
         today = today if context.is_found(function, "OLD_ARGUMENT") else ""
     elif removed_methods(method) and context.name(function) is None:
-        is_lost = context.is_found(function, "LOST_NAME")
-        today = _method_today(method) if is_lost else ""
+        is_removed = context.is_found(function, "LOST_NAME")
+        today = _method_today(method) if is_removed else ""
     if today:
         _, end = context.span(function)
         context.change(NAME, function, (end - len(method), end), today)

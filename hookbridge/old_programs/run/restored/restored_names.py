@@ -155,7 +155,7 @@ def value(name: str) -> Any:
         ) from None
 
 
-class LostModule(types.ModuleType):
+class RestoredModule(types.ModuleType):
     """A module that its library has removed, with the names that `value` knows."""
 
     def __init__(self, name: str) -> None:
@@ -164,8 +164,8 @@ class LostModule(types.ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         full = f"{self.__name__}.{name}"
-        if full in names() and (given_back := value(full)) is not MISSING:
-            return given_back
+        if full in names() and (restored := value(full)) is not MISSING:
+            return restored
         if full in modules():
             return module(full)
         raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
@@ -176,9 +176,9 @@ class LostModule(types.ModuleType):
 
 
 @functools.cache
-def module(name: str) -> LostModule:
+def module(name: str) -> RestoredModule:
     """Return the module of `modules` that a library has removed."""
-    return LostModule(name)
+    return RestoredModule(name)
 
 
 def module_or_value(name: str) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 
 from hookbridge.ground.patching import assign
 from hookbridge.legacy import numpy_arrays
-from hookbridge.old_programs.run.given_back import removed_randomness
+from hookbridge.old_programs.run.restored import restored_randomness
 from hookbridge.tf1_names import old_values
 from hookbridge.tf1_names.changes import OF_FUNCTIONS, Change
 
@@ -187,7 +187,7 @@ _OLD_CALLS: dict[str, _Function] = {
         name: functools.partial(_loading, today)
         for name, today in old_values.LOADING.items()
     },
-    **{f"random.{n}": call for n, call in removed_randomness.OLD_CALLS.items()},
+    **{f"random.{n}": call for n, call in restored_randomness.OLD_CALLS.items()},
 }
 # Every function that takes old arguments again.
 FUNCTIONS: frozenset[str] = frozenset({*_OLD_CALLS, *OF_FUNCTIONS})

@@ -19,7 +19,7 @@ _V1 = "api._v1.keras"
 
 
 @functools.cache
-def bring_back() -> None:
+def restore() -> None:
     """Let the constructors of Keras 2 take the arguments that Keras 1 had.
 
     The classes stay changed until the process ends.
