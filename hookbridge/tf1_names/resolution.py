@@ -61,7 +61,7 @@ def resolve(name: str, target: Target) -> Resolution | None:
         return _resolve_of_module(*of_module, target)
     if part := removed_part(name):
         return _resolve_removed(name, part)
-    if hook := _hook_of_today(name, target):
+    if hook := _current_hook(name, target):
         return None if target.has(name) else Resolution("HOOK_NAME", hook)
     for prefix, resolver in _RESOLVER_OF_PREFIX.items():
         if is_below(name, prefix):
@@ -99,7 +99,7 @@ def _resolve_public(name: str, target: Target) -> Resolution | None:
     return Resolution("MISSING", hint=hint(name))
 
 
-def _hook_of_today(name: str, target: Target) -> str:
+def _current_hook(name: str, target: Target) -> str:
     """Return the name in `tf.compat.v1.train` of a hook that was elsewhere, too."""
     module, _, attribute = name.rpartition(".")
     hook = f"{V1}.train.{attribute}"

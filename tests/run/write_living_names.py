@@ -21,7 +21,7 @@ MORE = {"estimator": ["estimator.experimental"], "data": ["tf.compat.v1.data"]}
 
 
 def listed(source: str) -> list[str]:
-    module = namespace.load(contrib_names.Source.parse(source))
+    module = namespace.resolve_source(contrib_names.Source.parse(source))
     return [n for n in dir(module) if not n.startswith("_")]
 
 

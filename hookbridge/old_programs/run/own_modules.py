@@ -52,7 +52,7 @@ class OwnFinder:
         if spec is None or type(spec.loader) is not SourceFileLoader:
             return None
         loader = spec.loader
-        if loader.path in self._program.own:
+        if self._program.code.is_adapted(loader.path):
             spec.loader = OwnLoader(loader.name, loader.path, self._program)
         elif old_libraries.is_one(loader.path):
             spec.loader = old_libraries.OldLibraryLoader(loader.name, loader.path)

@@ -32,7 +32,7 @@ from hookbridge.old_programs.run.restored.lookup_calls import (
     put_first,
 )
 from hookbridge.tf1_names import keras_arguments
-from hookbridge.tf1_names.old_values import mode_of_today, old_mode
+from hookbridge.tf1_names.old_values import current_mode, old_mode
 from hookbridge.tf1_names.renamed_arguments import change_of, surplus
 from hookbridge.tf1_names.syntax import called_function
 
@@ -106,7 +106,7 @@ class _WithoutOldModes(ast.NodeTransformer):
         """Visit each call."""
         self.generic_visit(node)
         if (mode := old_mode(node)) is not None:
-            mode.value = mode_of_today(str(mode.value))
+            mode.value = current_mode(str(mode.value))
         return node
 
 

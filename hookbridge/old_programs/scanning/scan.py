@@ -143,7 +143,7 @@ def _names(module: Module, in_program: InProgram, target: Target) -> Iterator[Fi
 
     What the program writes itself, and what it does without, is not reported.
     """
-    others = in_program.own.values()
+    others = in_program.own_modules.values()
     members = (other.own_members for other in others)
     used = uses(module.nodes, module.names, in_program.libraries, members)
     for node, name in _first_flag_only(used):

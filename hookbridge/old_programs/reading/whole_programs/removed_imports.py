@@ -140,7 +140,7 @@ def _own_packages(root: str, module: Module, programs: Programs) -> list[Path]:
 
 
 def _of_libraries(module: Module, programs: Programs) -> Iterator[Import]:
-    own_modules = programs.in_program(module).own
+    own_modules = programs.in_program(module).own_modules
     for imported in all_imports(module.unguarded):
         root = imported.full.partition(".")[0]
         is_own = any(is_below(n, root) for n in own_modules)

@@ -256,7 +256,7 @@ def _renamed(
     ):
         after = context.span(alias)[1]
         parts += [
-            item if item != ast.unparse(alias) else context.code(alias),
+            item if item != ast.unparse(alias) else context.source_of(alias),
             text[after : end if following is None else context.span(following)[0]],
         ]
     return "".join(parts)

@@ -16,7 +16,7 @@ import numpy as np
 from hookbridge import errors
 from hookbridge.ground.imports.extras import is_installed
 from hookbridge.ground.patching import MISSING
-from hookbridge.legacy.removed_attributes import name_today
+from hookbridge.legacy.removed_attributes import current_name
 from hookbridge.tf1_names.removed_in_libraries import removed_names
 
 
@@ -139,7 +139,7 @@ def value(name: str) -> Any:
         return _AGAIN[name]
     if name in _OURS:
         return _OURS[name]
-    replacement = name_today(removed_names()[name].replacement)
+    replacement = current_name(removed_names()[name].replacement)
     root = replacement.partition(".")[0]
     if hasattr(builtins, root):  # `str.maketrans`
         return pkgutil.resolve_name(f"builtins.{replacement}")
