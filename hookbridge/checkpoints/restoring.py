@@ -115,7 +115,7 @@ def check_built(model: KerasModel) -> None:
 
 
 def _lookup(names: object, known: list[str]) -> Callable[[str], str | None] | None:
-    """`names` as a function."""
+    """Return `names` as a function."""
     if names is None or (callable(names) and not isinstance(names, Mapping)):
         return with_arguments("names", names, "name") if names else None
     if not isinstance(names, Mapping):

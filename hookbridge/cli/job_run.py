@@ -27,7 +27,12 @@ _ERRORS_OF_A_RUN = (
 
 def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
     """Run one command on a model definition file in this process."""
-    settings = job_flags.settings_of(values)
+    return _run_here(values, job_flags.settings_of(values), act, command)
+
+
+def _run_here(
+    values: Values, settings: TrainingSettings, act: Callable[[Any], None], command: str
+) -> int:
     settings.check()
     check_file(settings.model_def, MODELS)  # before TensorFlow is imported
     job_flags.use_keras_of_graphs()
@@ -83,14 +88,14 @@ def _end_after(
 def run_here_or_in_cluster(
     values: Values, act: Callable[[Any], None], name: str
 ) -> int:
-    """`run_job` in this process, or in each process of a local cluster.
+    """Call `run_job` in this process, or in each process of a local cluster.
 
-    Where `TF_CONFIG` has a cluster, this process is a task of it.
+    If `TF_CONFIG` has a cluster, this process is a task of that cluster.
     """
     settings = job_flags.settings_of(values)
     if settings.num_ps and not ClusterConfig.from_environment().cluster:
         return _run_in_cluster(values, settings, name)
-    return run_job(values, act, name)
+    return _run_here(values, settings, act, name)
 
 
 def _run_in_cluster(values: Values, settings: TrainingSettings, name: str) -> int:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from hookbridge import errors
 from hookbridge.cli.parser import Parser, Values
-from hookbridge.cli.run import define_guests, define_world, start
+from hookbridge.cli.run import define_guests, define_world
+from hookbridge.cli.run import run as run_program
 from hookbridge.ground.processes import exit_codes
 from hookbridge.ground.processes.tf_config import task_of
 
@@ -57,7 +58,7 @@ def run(values: Values) -> Callable[[], int]:
     names = ("steps", "weights_every", "gradients", "max_megabytes", "then_stop")
     options = {name: getattr(values, name) for name in names}
     folder = Path(values.to).absolute()  # the program may go to another folder
-    program = start(values, record=(values.to, options))
+    program = run_program(values, record=(values.to, options))
 
     def recorded() -> int:
         exit_codes.ask_at_end(lambda: _check_recorded(folder))

@@ -16,7 +16,7 @@ _MODULE = "tensorflow_estimator.python.estimator.inputs.queues.feeding_queue_run
 
 @functools.cache
 def end_before_the_process() -> None:
-    """From now on the process waits for these threads at its end.
+    """Make the process wait for these threads at its end, from now on.
 
     `numpy_input_fn` and `pandas_input_fn` start them, and other than TensorFlow's own
     queue runner do not register them with the coordinator. So a session closes without

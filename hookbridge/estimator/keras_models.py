@@ -139,7 +139,7 @@ class _GuestsOfModel:
         return self
 
     def hooks(self, items: list[Any], *, model: Any) -> tuple[Any, ...]:
-        """Hooks for one graph, whose Keras model is `model`."""
+        """Return hooks for one graph, whose Keras model is `model`."""
         from hookbridge.adapters import convert
 
         metrics = {metric.name: metric for metric in getattr(model, "metrics", ())}

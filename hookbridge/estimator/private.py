@@ -36,7 +36,7 @@ class PrivatePackage:
 
 
 def python() -> PrivatePackage:
-    """`tensorflow_estimator.python.estimator`, with its view of TensorFlow."""
+    """Return `tensorflow_estimator.python.estimator`, with its view of TensorFlow."""
     restored_package.namespaces()
     package_name = f"{restored_package.PACKAGE}.python.estimator"
     return PrivatePackage(importlib.import_module(package_name))

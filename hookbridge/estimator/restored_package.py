@@ -59,7 +59,7 @@ class PackageFinder:
 
 @functools.cache
 def namespaces() -> Namespaces:
-    """`tf.estimator` and `tf.compat.v1.estimator` of this TensorFlow.
+    """Return `tf.estimator` and `tf.compat.v1.estimator` of this TensorFlow.
 
     On 2.15 they are TensorFlow's own. From 2.16 on they are those of the package, which
     is imported with its view of TensorFlow.

@@ -74,7 +74,7 @@ def check(*modules: str, user: str, way_out: str = "") -> None:
 
 
 def absent(modules: Sequence[str]) -> str:
-    """Say that modules are not installed, and the commands that bring them."""
+    """Return that modules are not installed, and the commands that install them."""
     names, commands = [], []
     for module in modules:
         if module == "tf_keras":

@@ -12,7 +12,7 @@ from hookbridge.ground.texts.nearest_names import alike
 def attach(
     package: str, where: Mapping[str, str]
 ) -> tuple[tuple[str, ...], Callable[[str], Any], Callable[[], list[str]]]:
-    """`__all__`, `__getattr__` and `__dir__` (PEP 562) of a package.
+    """Return `__all__`, `__getattr__` and `__dir__` (PEP 562) of a package.
 
     Type checkers read the same names in the package's block `if TYPE_CHECKING:`;
     tests/test_public_api.py holds both together.

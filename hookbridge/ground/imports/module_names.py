@@ -152,7 +152,7 @@ def _run_at_once(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _statements(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """All statements that a module may run while it is imported."""
+    """Yield all statements that a module may run while it is imported."""
     for statement in body:
         yield statement
         if not isinstance(statement, _DEFINITIONS):

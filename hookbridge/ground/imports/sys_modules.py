@@ -19,9 +19,9 @@ def is_of_sys(node: ast.AST) -> bool:
 
 
 def only_read(nodes: Iterable[ast.AST]) -> set[int]:
-    """Return the ids of those `sys.modules` among some nodes that are only read.
+    """Return the ids of the `sys.modules` in nodes that are only read.
 
-    What may come to write is left out: `module = sys.modules[__name__]`.
+    `module = sys.modules[__name__]` may be written to, and is left out.
     """
     return {id(part) for node in nodes for part in _read_by(node) if is_of_sys(part)}
 

@@ -88,10 +88,7 @@ def _is_address(value: object) -> bool:
 
 
 def strict_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object.
-
-    Refuse a repeated key: `json` would keep only the last value.
-    """
+    """Return a JSON object; refuse a repeated key, of which `json` keeps the last."""
     result: dict[str, Any] = {}
     for key, value in pairs:
         if key in result:
@@ -105,7 +102,7 @@ def check_task(
     cluster: Mapping[str, tuple[str, ...]],
     keys: tuple[str, str] = ("TF_CONFIG['task']", "TF_CONFIG['cluster']"),
 ) -> tuple[str, int]:
-    """Type and index of a task; `keys` are what messages call task and cluster."""
+    """Return a task's type and index; `keys` are what messages call the entries."""
     key, source = keys
     if not isinstance(value, dict):
         raise wrong(key, value, 'an object `{"type": ..., "index": ...}`')

@@ -176,11 +176,9 @@ class ClusterConfig:
         return "chief" if self.is_chief else cast(Task, self.task_type)
 
     def with_chief(self) -> ClusterConfig:
-        """Return the same cluster.
+        """Return this cluster with a chief: without one, the first worker becomes it.
 
-        If it has no chief, its first worker becomes the chief.
-
-        Estimator, for example, requires a task of that type.
+        Estimator, for example, requires a chief.
         """
         workers = self.cluster.get("worker", ())
         if not workers or any(job in self.cluster for job in CHIEF_TYPES):

@@ -220,7 +220,7 @@ class _Run:
         return self.step + max(int(planned), 0)
 
     def _position(self, last: int | None) -> Iterator[str]:
-        """Which loop it is, unless it trains, and its epoch and step."""
+        """Return the loop's name unless it trains, and its epoch and step."""
         if self.loop != "train":
             yield self.loop
         has_epochs = self.params.get("steps") is not None

@@ -39,10 +39,7 @@ class DemoSettings:
         return TRAINING_IMAGES // self.batch_size
 
     def trainers(self, loop: str) -> int:
-        """Return the processes of a loop's cluster that train.
-
-        0 if it needs no cluster.
-        """
+        """Return how many processes of a loop's cluster train; 0 without a cluster."""
         return 0 if loop == "fit" and needs_keras_2() else self.num_trainers
 
     def missing(self) -> list[str]:

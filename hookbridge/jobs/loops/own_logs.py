@@ -179,7 +179,7 @@ def _of_mapping(returned: Mapping[Any, Any], logs: Logs) -> dict[str, Any]:
 
 
 def numbers(logs: Mapping[str, Any]) -> dict[str, Any]:
-    """Log as Python numbers where they are numbers."""
+    """Return logs whose numbers are Python's own."""
     return {name: _number(value) for name, value in logs.items()}
 
 
@@ -205,10 +205,7 @@ def _number(value: object) -> Any:
 
 
 def _size(args: Sequence[Any]) -> int:
-    """Return the number of examples in a batch, over all replicas.
-
-    1 if nobody can tell.
-    """
+    """Return the number of examples in a batch, over all replicas; 1 if unknown."""
     for item in tf.nest.flatten(list(args)):
         parts = getattr(item, "values", None)
         parts = parts if isinstance(parts, tuple) else (item,)  # `PerReplica`

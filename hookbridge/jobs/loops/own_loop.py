@@ -189,10 +189,7 @@ class OwnLoop:
         return self._is_in_epoch and self._batch == self._steps_per_epoch
 
     def should_stop(self) -> bool:
-        """Return whether the loop is to end.
-
-        Ends an epoch whose steps have been made.
-        """
+        """End an epoch whose steps are done; return whether the loop has to end."""
         if self.should_evaluate():
             self._finish_epoch()
         is_done = self._epochs is not None and self._epoch >= self._epochs

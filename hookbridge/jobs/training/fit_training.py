@@ -177,10 +177,7 @@ def _features_only(*batch: Any) -> Any:
 
 
 def mirrored_strategy(num_towers: int) -> Any:
-    """Return the strategy over the devices of the towers.
-
-    For one it is TensorFlow's own.
-    """
+    """Return the strategy for the towers' devices: TensorFlow's default for one."""
     if num_towers == 1:
         return tf.distribute.get_strategy()
     devices = tower_devices(num_towers)

@@ -15,6 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.guests.kinds import name_of
+from hookbridge.adapters.state import restart_line
 from hookbridge.ground.texts import live_lines
 from hookbridge.ground.texts.counted import counted
 from hookbridge.insight.report.account import accounts
@@ -42,7 +43,7 @@ class _HookLines(logging.Handler):
         source = "LoggingTensorHook"
         if record.levelno >= logging.WARNING:
             source = record.levelname.lower()
-        elif record.funcName == "log_restart":
+        elif record.funcName == restart_line.RECORDED_AS:
             source = "info"
         elif record.funcName != "_log_tensors":
             return

@@ -120,10 +120,7 @@ def until_left(
 def _is_over_without(
     config: ClusterConfig, tasks: Sequence[Task], liveness: Liveness, waited_secs: float
 ) -> bool:
-    """Return whether to stop waiting for `tasks`, which have not left yet.
-
-    Warns about it.
-    """
+    """Return whether to wait no longer for `tasks`; if so, warn about them."""
     liveness.look()
     is_late = waited_secs > AFTER_CHIEF_UNSEEN_SECS
     missing = liveness.away(

@@ -23,7 +23,7 @@ from hookbridge.jobs.loops.group_stop.around_session import (
     stop_of_all,
 )
 from hookbridge.jobs.loops.group_stop.evaluator import ending_together
-from hookbridge.jobs.loops.group_stop.hook import MemberHook, StepEndHook, fail_fast
+from hookbridge.jobs.loops.group_stop.hook import GroupHook, StepEndHook, fail_fast
 from hookbridge.jobs.loops.group_stop.member import (
     LOST_SECS,
     START_SECS,
@@ -225,7 +225,7 @@ class SessionCluster:
             failed (`hookbridge.ground.processes.exit_codes`).
         """
         group = self._group
-        stop = MemberHook(group, joins=False)
+        stop = GroupHook(group, joins=False, leaves=False)
         folder = options.get("checkpoint_dir")
         with ending_together(group, folder and str(folder), self._leave):
             options["scaffold"] = gated(options.get("scaffold"), group)
@@ -246,7 +246,7 @@ class SessionCluster:
                 yield session
 
     def _leave(self) -> None:
-        """Without `with SessionCluster()`, this task leaves when its session ends."""
+        """Leave the job as the session ends, without `with SessionCluster()`."""
         if not self._entered:
             self._group.leave()
 

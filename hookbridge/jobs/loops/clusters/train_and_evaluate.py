@@ -18,7 +18,7 @@ from hookbridge.jobs.loops.group_stop.evaluator import (
     ending_together,
     stop_from_outside,
 )
-from hookbridge.jobs.loops.group_stop.hook import MemberHook, StepEndHook
+from hookbridge.jobs.loops.group_stop.hook import GroupHook, StepEndHook
 from hookbridge.jobs.loops.group_stop.member import GroupStop
 from hookbridge.jobs.loops.group_stop.stop_requests import SOMEBODY
 from hookbridge.jobs.loops.tasks.server import own_target
@@ -26,7 +26,7 @@ from hookbridge.jobs.loops.tasks.task_checks import check_jobs
 
 
 def train_and_evaluate(estimator: Any, train_spec: object, eval_spec: object) -> Any:
-    """`tf.estimator.train_and_evaluate` in which one task's stop stops all tasks.
+    """Call `tf.estimator.train_and_evaluate`; one task's stop stops all tasks.
 
     Chief and workers run TensorFlow's own function with two more hooks. All of them
     stop when one of them stops (by a hook, a callback, the end of its data, `max_steps`
@@ -86,7 +86,7 @@ def _train(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> Any:
 
     group = GroupStop(config)
     model_dir = str(estimator.model_dir)
-    stop = MemberHook(group, joins=True)
+    stop = GroupHook(group, joins=True, leaves=False)
     hooks = [StepEndHook(group), *train_spec.hooks, stop]
     spec = train_spec._replace(hooks=tuple(hooks))
     target = own_target(config)

@@ -49,7 +49,7 @@ def write_marker(model_dir: str, ending: JobStop) -> None:
 def ending_together(
     group: GroupStop, model_dir: str | None, leave: Callable[[], None], target: str = ""
 ) -> Iterator[None]:
-    """Surround the training of a task: how it ends, and how it ends with the job.
+    """Make the training in the block end with its job, and the job with it.
 
     SIGTERM ends it, an error ends all tasks (`stop_of_all`), and the process ends if
     the job is not done.

@@ -218,10 +218,7 @@ def _wait(
 
 
 def _code_of_job(tasks: list[LocalTask]) -> int | None:
-    """Return that of the first task that failed.
-
-    0 if all ended well, None if some run.
-    """
+    """Return the job's exit code: the first that is not 0, or None while tasks run."""
     codes = [task.exit_code for task in tasks]
     if failed := next(filter(None, codes), None):
         return failed

@@ -30,7 +30,7 @@ def tasks_of(config: ClusterConfig, *jobs: str) -> list[tuple[str, int]]:
 
 
 def trainers(config: ClusterConfig) -> list[tuple[str, int]]:
-    """`(job, index)` of the tasks that compute gradients, the chief first."""
+    """Return `(job, index)` of the tasks that compute gradients, the chief first."""
     return tasks_of(config, *CHIEF_TYPES, "worker")
 
 
