@@ -105,13 +105,13 @@ def root() -> Contrib:
 
 @functools.cache
 def root_of_rewritten() -> Contrib:
-    """`hb.contrib`."""
+    """Return `hb.contrib`."""
     return _Rewritten("")
 
 
 @functools.cache
 def removed() -> Contrib:
-    """`hb.contrib.removed`."""
+    """Return `hb.contrib.removed`."""
     return _Removed("")
 
 

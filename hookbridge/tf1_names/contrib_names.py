@@ -157,7 +157,7 @@ def was_module(path: str) -> bool:
 
 
 def names() -> dict[str, list[str]]:
-    """Area -> the names in it that are available."""
+    """Return the names that are available in each area."""
     listed: dict[str, list[str]] = table("contrib-1.15")
     return listed
 
@@ -258,10 +258,7 @@ def _is_file(module: str) -> bool:
 
 
 def module_of_file(path: str) -> Source | None:
-    """Return the private module of a file, whose name a function may have, too.
-
-    None for all other paths.
-    """
+    """Return the private module of a file, or None; a function may have its name."""
     area, file, name = in_files(path)
     return (
         None if file in (None, name) else FILES_IN_PRIVATE_MODULES.get(f"{area}.{name}")

@@ -30,10 +30,7 @@ def of_class(name: str) -> dict[str, Change]:
 
 
 def class_of(function: str) -> str:
-    """Return the class of Keras that a dotted name means.
-
-    Empty if it has no old arguments.
-    """
+    """Return the class of Keras that a name means; empty without old arguments."""
     if "keras" not in function:
         return ""  # a scan asks for every call
     module, _, name = function.rpartition(".")
@@ -42,9 +39,7 @@ def class_of(function: str) -> str:
 
 
 def change_of(function: str, keyword: ast.keyword) -> Change | None:
-    """Return how an argument of a class of Keras has changed.
-
-    None if it has not.
+    """Return how an argument of a class of Keras has changed; None if it has not.
 
     Args:
       function: the dotted name of the class.

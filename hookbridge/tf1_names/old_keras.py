@@ -58,10 +58,7 @@ def was_there(name: str) -> bool:
 
 
 def names_of(module: str) -> list[str]:
-    """Return the names that a module of `keras` had.
-
-    None of a module that is not known.
-    """
+    """Return the names that a module of `keras` had; None of an unknown module."""
     return [name for name in table("keras-2.3").get(module, ()) if name]
 
 

@@ -36,7 +36,7 @@ class RemovedName(NamedTuple):
 
 @functools.cache
 def removed_names() -> dict[str, RemovedName]:
-    """Every such name, under the name by which it was imported."""
+    """Return every such name, under the name by which it was imported."""
     moved = {
         f"{row['place']}.{name}": RemovedName(
             row["library"], row["removed in"], f"{row['today']}.{name}"

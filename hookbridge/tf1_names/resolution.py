@@ -108,10 +108,7 @@ def _current_hook(name: str, target: Target) -> str:
 
 
 def _resolve_removed(name: str, part: str) -> Resolution | None:
-    """Return what replaces a name of another library, which removed `part`.
-
-    None where nothing has to be done for this Python.
-    """
+    """Return what replaces a removed name of a library; None if this Python has it."""
     row = removed_names()[part]
     if is_there(part):
         return None

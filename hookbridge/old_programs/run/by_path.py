@@ -21,7 +21,7 @@ from hookbridge.old_programs.run.own_program import Program
 
 
 def follow(program: Program) -> None:
-    """From now on `OwnLoader` loads these files too, until the process ends."""
+    """Let `OwnLoader` load these files too, until the process ends."""
 
     def code_of(
         get_code: Callable[..., Any], self: SourceFileLoader, /, fullname: str

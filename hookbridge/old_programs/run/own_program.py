@@ -90,7 +90,7 @@ class Program:
                 self._join(self._launch)
 
     def _join(self, launch: Launch) -> None:
-        """Guests of a file, or a recorder, join every training from now on."""
+        """Let guests of a file, or a recorder, join every training from now on."""
         from hookbridge.old_programs.run.joining import estimator_calls, fits, sessions
         from hookbridge.old_programs.run.joining.guest_file import GuestFile, Recorders
         from hookbridge.old_programs.run.joining.joiner import Joiner

@@ -39,7 +39,7 @@ class TensorFlowLookup:
 
     @not_converted
     def module(self, dotted: str) -> Any:
-        """`import dotted as ...`."""
+        """Return what `import dotted as ...` binds."""
         try:
             return self._checked(views.find(self._targets_tf1, dotted), dotted)
         except ModuleNotFoundError:
@@ -49,13 +49,13 @@ class TensorFlowLookup:
 
     @not_converted
     def root(self, dotted: str) -> Any:
-        """`import dotted`, which binds the first part."""
+        """Return what `import dotted` binds: the first part."""
         self.module(dotted)
         return views.find(self._targets_tf1, dotted.partition(".")[0])
 
     @not_converted
     def name(self, dotted: str, name: str) -> Any:
-        """`from dotted import name`."""
+        """Return what `from dotted import name` binds."""
         module = self.module(dotted)
         try:
             value = self._checked(getattr(module, name), f"{dotted}.{name}")
@@ -100,7 +100,7 @@ class TensorFlowLookup:
 
     @not_converted
     def has(self, value: object, name: str) -> bool:
-        """`hasattr(value, name)`: a program that asks has another way without it."""
+        """Return `hasattr(value, name)` of a program that can do without the name."""
         if value is views.compat_v1():
             value = tf.compat.v1  # what is added to it was not there in TensorFlow 1.15
         if not hasattr(value, name):

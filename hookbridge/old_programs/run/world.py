@@ -35,7 +35,7 @@ class World:
     reasons: tuple[str, ...]
 
     def describe(self) -> str:
-        """One line about the world."""
+        """Return one line about the world."""
         parts = (
             ["`import tensorflow` is tensorflow.compat.v1"] if self.meaning.old else []
         )
@@ -67,7 +67,7 @@ def decide(files: Sequence[Evidence], launch: Launch) -> World:
 
 
 def _keras(meaning: Meaning, launch: Launch) -> tuple[bool | None, str]:
-    """Which Keras, and why."""
+    """Return which Keras the program gets, and why."""
     if compat.installed_tf_version() <= LAST_WITH_KERAS2:
         if launch.keras == 3:
             version = ".".join(map(str, compat.installed_tf_version()))
@@ -138,7 +138,7 @@ def _disable_v2_behavior() -> None:
 
 
 def _end_coordinators_with_threads() -> None:
-    """From now on the process waits for the threads of its coordinators at its end.
+    """Let the process wait for the threads of its coordinators at its end.
 
     TensorFlow leaves them running, which now and then aborts a process that has done
     its work (docs/decisions/0006).

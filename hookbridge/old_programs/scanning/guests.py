@@ -115,7 +115,7 @@ def _makes_ops(begin: ast.FunctionDef) -> bool:
 
 
 def sites(module: Module) -> Iterator[Finding]:
-    """Every place of one module that takes guests."""
+    """Yield every place of one module that takes guests."""
     names_from_us = [
         target.id
         for node in module.nodes

@@ -139,7 +139,7 @@ def _session_of_threads(module: Module, in_program: InProgram) -> Iterator[Findi
 
 
 def _names(module: Module, in_program: InProgram, target: Target) -> Iterator[Finding]:
-    """Every use of a TensorFlow name that the target lacks.
+    """Yield every use of a TensorFlow name that the target lacks.
 
     What the program writes itself, and what it does without, is not reported.
     """

@@ -171,7 +171,7 @@ def _signs(
     guarded: Collection[int],
     file_evidence: Evidence,
 ) -> Iterator[Sign]:
-    """All that the file shows."""
+    """Yield all that the file shows."""
     target = Target(NEWEST)
     for node, name in uses(nodes, names):
         is_left = id(node) in guarded or file_evidence.assigns(name)

@@ -122,9 +122,7 @@ def missing_modules(module: Module, programs: Programs) -> Iterator[str]:
 
 
 def _own_packages(root: str, module: Module, programs: Programs) -> list[Path]:
-    """Return the folders of a package of the program.
-
-    None if an installed one may be meant.
+    """Return a package's folders in the program; None if it may be an installed one.
 
     The working directory may be the program's folder, where Python looks, too.
     """

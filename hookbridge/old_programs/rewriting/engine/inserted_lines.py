@@ -73,10 +73,7 @@ class InsertedLines:
         self.put(lines)
 
     def _moved_line(self, line: str) -> str:
-        """Return a line that stands somewhere below, taken away there.
-
-        Empty if none does.
-        """
+        """Take away a line that stands below, and return it; empty if there is none."""
         wanted = ast.dump(parsed(line).body[0])
         same = [n for n, s in enumerate(self._body, 1) if ast.dump(s) == wanted]
         return self._take_out(same) if _is_import(line) else ""

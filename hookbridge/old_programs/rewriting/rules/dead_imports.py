@@ -96,9 +96,9 @@ def _bound(imported: Import, become: Resolution, context: Context) -> NewImport 
 
 
 def _removed_module(imported: Import, become: Resolution, context: Context) -> str:
-    """Return the name in `hb.contrib.removed` of a module of `tf.contrib`.
+    """Return the name of a `tf.contrib` module in `hb.contrib.removed`, or empty.
 
-    It is empty for other names. The module can be read there; using it raises.
+    The module can be read there; using it raises.
     """
     meant = context.meant(canonical(imported.full))
     area = meant.removeprefix("tf.contrib.")

@@ -61,10 +61,7 @@ def _rename_method(function: ast.Attribute, context: Context) -> None:
 
 
 def _current_method(method: str) -> str:
-    """Return the current name of a method that a library removed.
-
-    Empty if it has none.
-    """
+    """Return the current name of a removed method; empty if it has none."""
     replacements = {
         removed_names()[name].replacement for name in removed_methods(method)
     }

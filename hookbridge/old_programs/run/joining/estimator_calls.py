@@ -10,7 +10,7 @@ from hookbridge.old_programs.run.joining.joiner import Joiner
 
 
 def join(joiner: Joiner) -> None:
-    """Guests join what Estimators train and evaluate from now on."""
+    """Let guests join what Estimators train and evaluate from now on."""
     namespaces = restored_package.namespaces()
     # Every Estimator class derives from this one, and few override these methods.
     base = namespaces.v1.Estimator

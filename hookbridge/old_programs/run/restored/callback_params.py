@@ -10,7 +10,7 @@ from hookbridge.old_programs.run.restored.fit_calls import change_fit
 
 
 def restore() -> None:
-    """Lets `fit` of Keras 2 tell its callbacks metrics, samples and the batch size.
+    """Let `fit` of Keras 2 tell its callbacks metrics, samples and the batch size.
 
     The method stays changed until the process ends.
     """

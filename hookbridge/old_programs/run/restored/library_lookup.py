@@ -38,7 +38,7 @@ class LibraryLookup:
 
     @not_converted
     def of(self, owner: object, name: str) -> Any:
-        """`owner.name`."""
+        """Return `owner.name`."""
         if isinstance(owner, types.ModuleType):
             return self._of_module(owner, name)
         if self._takes_more and isinstance(owner, random.Random):
@@ -47,7 +47,7 @@ class LibraryLookup:
 
     @not_converted
     def module(self, dotted: str) -> Any:
-        """`import dotted as ...`."""
+        """Return what `import dotted as ...` binds."""
         try:
             return importlib.import_module(dotted)
         except ModuleNotFoundError as e:
@@ -59,14 +59,14 @@ class LibraryLookup:
 
     @not_converted
     def root(self, dotted: str) -> Any:
-        """`import dotted`, which binds the first part."""
+        """Return what `import dotted` binds: the first part."""
         imported = self.module(dotted)
         root = dotted.partition(".")[0]
         return imported if root == dotted else self.module(root)
 
     @not_converted
     def name(self, dotted: str, name: str) -> Any:
-        """`from dotted import name`."""
+        """Return what `from dotted import name` binds."""
         module = self.module(dotted)
         try:
             return self.of(module, name)

@@ -78,10 +78,7 @@ def not_converted(function: _Any) -> _Any:
 
 
 def way_out(error: BaseException) -> str:
-    """Return what to do about a value that cannot be taken again.
-
-    Empty for another error.
-    """
+    """Return what to do about an error of a refused value; empty for other errors."""
     said, version = str(error), np.lib.NumpyVersion(np.__version__)
     if version >= "2.0.0" and isinstance(error, OverflowError) and _TOO_LARGE in said:
         where = "" if sys.version_info < (3, 13) else ", on a Python up to 3.12,"
