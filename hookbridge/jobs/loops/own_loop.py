@@ -210,7 +210,7 @@ class OwnLoop:
             `loss`. A list names the parts of a tuple, or chooses from a mapping. All
             these numbers are of the batch: `logs` has their means over the epoch, as
             in `fit`. A mapping of names to Keras metrics is read after each step, and
-            its metrics are reset at the begin of each epoch. A function makes a mapping
+            its metrics are reset at the start of each epoch. A function makes a mapping
             of what the step returns, which is taken as it is: `logs=dict` for a step
             that returns the results of metrics.
 
