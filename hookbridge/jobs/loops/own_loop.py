@@ -343,8 +343,8 @@ def _check_model(model: KerasModel) -> None:
     """Refuse what is not a model, and models whose loop cannot be the user's own."""
     if keras_of(model) is None:
         raise errors.InvalidArgumentError(
-            f"model must be a Keras model, whose variables hooks and callbacks see; "
-            f"received {shown(model)}."
+            f"Received model={shown(model)}; expected a Keras model, whose variables "
+            "hooks and callbacks see."
         )
     if is_graph_model(model):
         raise errors.RefusedError(
