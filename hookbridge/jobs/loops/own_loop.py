@@ -118,7 +118,7 @@ class OwnLoop:
             assign(model, stop_training=False)
             for callback in self._callbacks:
                 if isinstance(callback, HookToCallback):
-                    callback.expect(run)
+                    callback.join_next(run)
             self._list = keras_of(model).callbacks.CallbackList(
                 self._callbacks,
                 add_history=True,
