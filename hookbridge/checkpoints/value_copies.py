@@ -34,8 +34,8 @@ class ValueCopies:
     def of(self, values: Mapping[SavedArray, Any]) -> dict[SavedArray, Any]:
         """Return the values now, as tensors, except those that are not NumPy numbers.
 
-        Those, such as texts, stay what they are. TensorFlow copies such a value itself
-        before it updates the variable.
+        Those, such as strings, stay what they are: TensorFlow copies such a value before
+        it updates the variable.
         """
         views = {entry: np.asarray(value) for entry, value in values.items()}
         numbers = {e: view for e, view in views.items() if view.dtype.kind in "fiu"}
