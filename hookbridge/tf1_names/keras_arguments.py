@@ -75,7 +75,7 @@ def _side_names(name: str) -> tuple[str, ...]:
     return next((names for names in _SIDES if names[0] in old), ())
 
 
-def values_today(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
+def current_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
     """Yield the values of a call of Keras that have another form today, and which."""
     if positional := sides(call, function):
         yield positional[0], _joined(positional)
@@ -123,7 +123,7 @@ def is_of_keras1(call: ast.Call, function: str) -> bool:
     return bool(argument_names & old.keys() or sides(call, function))
 
 
-def of_today(
+def current_arguments(
     name: str, args: tuple[object, ...], named: dict[str, object]
 ) -> tuple[tuple[object, ...], dict[str, object]]:
     """Return what a class of Keras gets, as it takes it today.
@@ -141,7 +141,7 @@ def of_today(
         if change is None or (argument == _MODE and value != 0):
             translated[argument] = value  # a refused mode, too
         elif change.new:
-            translated[change.new] = change.value_today(value)
+            translated[change.new] = change.current_value(value)
     return args, translated
 
 

@@ -160,10 +160,10 @@ def _is_removed_from_keras(name: str, target: Target) -> bool:
 
 def resolve_private(name: str, prefix: str, target: Target) -> Resolution | None:
     """Return the name itself, if the target has it or nothing is known of it."""
-    if today := with_beginning(name, MOVED):
-        outcome = resolve_private(today, prefix, target)
+    if current := with_beginning(name, MOVED):
+        outcome = resolve_private(current, prefix, target)
         is_there = outcome is not None and outcome.code == "PRIVATE"
-        return Resolution("PRIVATE_MOVED", today) if is_there else outcome
+        return Resolution("PRIVATE_MOVED", current) if is_there else outcome
     if not target.has_estimator and (in_estimator := estimator_of_tpu(name)):
         return resolve_estimator(in_estimator, prefix, target)
     module, _, attribute = name.rpartition(".")
