@@ -53,9 +53,8 @@ class HookedRun:
         self._monitored: Any = None
         # The hooks as `MonitoredSession` has them.
         self._monitored_hooks: list[Any] = []
-        self._ended = 0
-        # The run stays open until `note_ended` is called with these members too.
-        self.waited_for: list[Any] = []
+        # Those who have not had their last event: hooks, and the states of callbacks.
+        self._going_on: list[Any] = []
         self.loops: ModelLoops = ModelLoops(self)
         self.host: LoopHost = make_host(self)
 
@@ -79,8 +78,14 @@ class HookedRun:
         """Take a hook into the run; return what this process calls for it."""
         hook = self.host.step_maker.hook_of(guest)
         self.hooks.append(hook)
+        self._going_on.append(hook)
         self.host.step_maker.add_callback(max_lag)
         return hook
+
+    def add_states(self, states: FitStates) -> None:
+        """Take the state of the callbacks of a saving hook into the run."""
+        self.states.append(states)
+        self._going_on.append(states)
 
     @property
     def is_suspended(self) -> bool:
@@ -227,8 +232,10 @@ class HookedRun:
         """Note that a member has had its last event; the last one ends it all."""
         if self._monitored is None or self.is_over:
             return
-        self._ended += 1
-        if self._ended == len(self.hooks) + len(self.waited_for):
+        places = [i for i, other in enumerate(self._going_on) if other is member]
+        if places:
+            del self._going_on[places[0]]
+        if not self._going_on:
             self._close()
 
     def _close(self) -> None:

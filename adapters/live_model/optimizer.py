@@ -163,7 +163,7 @@ class LiveOptimizer(OptimizerOfOthers):
         for live, fact in zip(self._rates, self._facts, strict=True):
             config["learning_rate"] = _shortest(live.read())
             for name, source in fact.hyperparameters.items():
-                config[name] = _shortest(live.value_beside(source))
+                config[name] = _shortest(live.read_hyperparameter(name, source))
         return config
 
     def __getattr__(self, name: str) -> Any:

@@ -126,7 +126,7 @@ class ClusterStepMaker(StepMaker):
     def make_without_hooks(self, args: Arguments) -> Any:
         """Schedule a step whose events are delivered later."""
         run, scheduler = self._run, self._scheduler
-        if any(state.saves.keeper.checkpoints for state in run.states):
+        if any(state.keeper.checkpoints for state in run.states):
             # What callbacks do in a step with a checkpoint comes before the next step.
             self.events.flush()
             run.tell_states_step_is_over()

@@ -185,7 +185,7 @@ def _explain_one(guest: Guest, host: Host, guests: list[Guest]) -> GuestReport:
 
 def _lost_at_restart(guest: Guest) -> str:
     """Return what a restart loses of what a guest wrote; empty if nothing is known."""
-    if guest.stock.makes_folder != "never" or guest.item.append:
+    if guest.keras_row.makes_folder != "never" or guest.item.append:
         return ""
     return f"it overwrites `{guest.item.filename}`; `append=True` adds to it"
 

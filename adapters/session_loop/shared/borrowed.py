@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from hookbridge.adapters.session_state.graph_keeper import GraphKeeper
-from hookbridge.adapters.session_state.run_state import keeper_of
+from hookbridge.adapters.session_state.run_state import states_of
+from hookbridge.adapters.session_state.session_states import SessionStates
 from hookbridge.ground.patching import MISSING
 from hookbridge.ground.protocols import Callback
 
@@ -33,13 +33,13 @@ class BorrowedCallbacks:
         self._before: list[tuple[Callback, dict[str, Any]]] = []
         self._changed: list[tuple[Callback, dict[str, Any]]] = []
         self._lenders: list[Lender] = []
-        self._keepers: dict[GraphKeeper, None] = {}  # keep the state of the callbacks
+        self._states: dict[SessionStates, None] = {}  # keep the state of the callbacks
 
     def add(self, callback: Callback) -> None:
         """Borrow a callback; one that no training has needs nothing."""
-        keeper, lender = keeper_of(callback), _unfinished_run(callback)
-        if keeper is not None:
-            self._keepers[keeper] = None
+        states, lender = states_of(callback), _unfinished_run(callback)
+        if states is not None:
+            self._states[states] = None
         if lender is not None:
             self._lenders.append(lender)
             self._before.append((callback, dict(vars(callback))))
@@ -73,8 +73,8 @@ class BorrowedCallbacks:
                     now.pop(name, None)
                 else:
                     now[name] = value
-        for keeper in self._keepers:
-            keeper.resave_after_evaluation()
+        for states in self._states:
+            states.resave_after_evaluation()
 
 
 def _unfinished_run(callback: Callback) -> Lender | None:

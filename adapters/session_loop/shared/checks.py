@@ -41,9 +41,9 @@ def check_guest(guest: Guest, *, has_model: bool) -> None:
     Raises:
       errors.RefusedError: it cannot run in a session, or not without the model.
     """
-    if guest.stock.refused_in_session is not None:
-        raise refusal(guest, *guest.stock.refused_in_session)
-    if guest.stock.needs_tensorboard:
+    if guest.keras_row.refused_in_session is not None:
+        raise refusal(guest, *guest.keras_row.refused_in_session)
+    if guest.keras_row.needs_tensorboard:
         extras.check(
             "tensorboard",
             user="`TensorBoard`",
@@ -62,7 +62,7 @@ def check_guest(guest: Guest, *, has_model: bool) -> None:
             + ", or give the tf.keras or tf_keras model of the graph as "
             "`as_hooks(..., model=model)`",
         )
-    if guest.stock.monitors == "monitor of the best" and not has_model:
+    if guest.keras_row.monitors == "monitor of the best" and not has_model:
         _check_options(guest)
     has_embeddings = has_model and guest.flavour != "keras3"
     if getattr(guest.item, "embeddings_metadata", None) and not has_embeddings:
@@ -166,6 +166,6 @@ def check_training(
             ),
             see="model in a session",
         )
-    reason = rate_checks.why_not_settable(rates) if guest.stock.sets_rate else None
+    reason = rate_checks.why_not_settable(rates) if guest.keras_row.sets_rate else None
     if reason is not None:
         raise refusal(guest, *reason, see="model in a session")

@@ -77,11 +77,16 @@ def _may_be_added(guest: Guest, monitor: str, config: HookOptions) -> bool:
     """Return whether a callback that comes earlier may put the key into `logs`."""
     if monitor in _ADDED_KEYS:
         return True
-    event = "on_train_batch_end" if guest.stock.monitors == "loss" else "on_epoch_end"
+    event = (
+        "on_train_batch_end" if guest.keras_row.monitors == "loss" else "on_epoch_end"
+    )
     earlier = config.callbacks[: config.callbacks.index(guest)]
     return any(
-        overrides(callback.called, event)
-        and (callback.stock.has_functions or not kinds.is_of_keras(type(callback.item)))
+        overrides(guest.called, event)
+        and (
+            callback.keras_row.has_functions
+            or not kinds.is_of_keras(type(callback.item))
+        )
         for callback in earlier
     )
 
@@ -98,7 +103,7 @@ def unknown_metric(
         way_out = f'Return "{bare}" from `validation=`'
     else:
         way_out = "Give `as_hooks(..., validation=...)`, which makes `val_*` logs"
-    if guest.stock.monitors != "loss":
+    if guest.keras_row.monitors != "loss":
         way_out += ", or monitor one of those"
     return errors.UnknownMetricError(
         f'`{guest.name}` monitors "{monitor}", which this loop does not '

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.adapters.guests import stock
+from hookbridge.adapters.guests import keras_rows
 from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.guests.kinds import Flavour
 from hookbridge.adapters.live_model import backup, clone
@@ -125,7 +125,7 @@ class HookOptions:
 
     def params_for(self, guest: Guest) -> dict[str, Any]:
         """`callback.params`; each callback gets a separate dict."""
-        facts = stock.row(guest.name)
+        facts = keras_rows.row(guest.name)
         is_bar = facts.is_progress_bar
         params = {
             # Whoever adds a progress bar wants it to print.

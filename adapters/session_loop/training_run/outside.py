@@ -98,7 +98,7 @@ def _reachable(callback: Callback) -> Iterator[tuple[str, Any, bool]]:
     """Yield the variables that an object holds, the nearest first."""
     # With the place of each, and whether it is in a checkpoint of the object's own.
     # The checkpoints of Keras's callbacks hold their own counters.
-    is_users = not kinds.stock_name(callback)
+    is_users = not kinds.keras_class_of(callback)
     todo: list[tuple[str, Any, int, bool]] = [("", callback, 0, False)]
     visited: set[int] = set()
     for path, item, depth, is_saved in todo:

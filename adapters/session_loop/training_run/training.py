@@ -124,7 +124,7 @@ class TrainingRun(CallbackRun):
         if self._state.first_step is not None:
             # The run begins again, as in a new process.
             self.model.stop_training = False
-            self._state.part.go_back_to_construction()
+            self._state.part.restore_construction()
             self._epochs.forget()
         calls = self.audience.calls
         if not (calls["on_train_batch_begin"] or calls["on_train_batch_end"]):
@@ -159,7 +159,7 @@ class TrainingRun(CallbackRun):
         self._epochs.go_on_from(
             state, self.step, session, went_back=went_back, is_recovery=is_recovery
         )
-        self._state.keeper.ready(self._state)
+        self._state.states.ready(self._state)
 
     def _move_to_restored_step(self, step: int | None) -> None:
         """Set the step if a callback restored an earlier run in `on_train_begin`."""
@@ -265,7 +265,7 @@ class TrainingRun(CallbackRun):
         else:
             self._finish_step(run_context)
         self.in_step = False
-        self._state.keeper.step_is_over()
+        self._state.states.step_is_over()
 
     def _finish_step(self, run_context: RunContext) -> None:
         """End a batch, and its epoch if that is over or a callback stops."""
@@ -312,7 +312,7 @@ class TrainingRun(CallbackRun):
         if data_ended or not self._reader.counter.is_counted:
             before = self.step
             self._read_step()
-            self._state.keeper.states.move_step(before, self.step)
+            self._state.states.keeper.move_step(before, self.step)
         clock = self._epochs.clock
         partial = clock.is_open and clock.batches > 0
         if partial and clock.is_over(self.step):

@@ -81,8 +81,9 @@ class TrainingSettings:
         if shared and self.train_batch_size % self.num_towers:
             raise errors.InvalidArgumentError(
                 f"Received --train_batch_size={self.train_batch_size} and "
-                f"--num_towers={self.num_towers}; expected a multiple, since the "
-                "towers share each batch. --batch_per_tower gives each its own."
+                f"--num_towers={self.num_towers}; expected a batch size that is a "
+                "multiple of --num_towers, since the towers share each batch. "
+                "--batch_per_tower gives each its own."
             )
 
     def last_step(self, steps_per_epoch: int | None) -> int | None:

@@ -1,4 +1,4 @@
-"""Saves and restores the state of callbacks whenever a saver of their graph saves."""
+"""When the state of callbacks is saved and restored in the sessions of a graph."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from hookbridge.adapters.state.backups import Backup, newest
 from hookbridge.adapters.state.keeper import StateKeeper
 from hookbridge.adapters.state.moments import Checkpoint
 from hookbridge.adapters.state.parts import Part
-from hookbridge.adapters.state.restored_state import Saved
-from hookbridge.adapters.state.save_keepers import Save, SaveKeeper
+from hookbridge.adapters.state.restored_state import RestoredState
+from hookbridge.adapters.state.save_listeners import Save, SaveListener
 from hookbridge.adapters.state.write_order import WriteOrder
 from hookbridge.ground.patching import before_close
 from hookbridge.ground.processes.tf_config import ClusterConfig, task_of
@@ -34,11 +34,16 @@ class KeptRun:
     is_ready: bool = False  # whether its callbacks go on in the present session
 
 
-class GraphKeeper(SaveKeeper):
-    """Keeps the state of the callbacks of a graph with the checkpoints of its savers.
+class SessionStates(SaveListener):
+    """Saves and restores the state of the callbacks of a graph with its sessions.
 
-    All calls of `as_hooks` share one state. A worker writes its own beside each
-    checkpoint of the chief. `checkpoint_dir` is None if this process cannot know it.
+    Here is when this happens: around each save of a saver, and once callbacks have had
+    all events of its step; `keeper` writes. All calls of `as_hooks` share one state. A
+    worker writes its own beside each checkpoint of the chief.
+
+    Args:
+      graph: the graph.
+      checkpoint_dir: where its sessions are saved; None if this process cannot know it.
     """
 
     def __init__(self, graph: Graph, checkpoint_dir: str | None) -> None:
@@ -52,15 +57,15 @@ class GraphKeeper(SaveKeeper):
         if task_of() == "worker":
             task = f"worker-{ClusterConfig.from_environment().task_index}"
             self._worker = WorkerCheckpoints(checkpoint_dir)
-        self.states: StateKeeper = StateKeeper(self._now, task)
+        self.keeper: StateKeeper = StateKeeper(self._now, task)
         if not task and checkpoint_dir is not None:
             rewriting.undo(checkpoint_dir)
-            self.states.files.remove_unfinished(checkpoint_dir)
+            self.keeper.files.remove_unfinished(checkpoint_dir)
         self._runs: list[KeptRun] = []
         # The session that callbacks know (a recovery makes another one), and what was
         # found beside the checkpoint that it was restored from.
         self._session: Any = None
-        self._found: Saved | None = None
+        self._found: RestoredState | None = None
         self._backup: Backup | None = None  # what the session goes on from, if any
 
     def join(self, run: KeptRun) -> None:
@@ -68,7 +73,7 @@ class GraphKeeper(SaveKeeper):
         if self._session is not None:
             # The runs so far belong to an earlier session.
             self._session = None
-            self.states.checkpoints, self.states.waiting = [], []
+            self.keeper.checkpoints, self.keeper.waiting = [], []
             self._runs.clear()
         self._runs.append(run)
 
@@ -88,17 +93,17 @@ class GraphKeeper(SaveKeeper):
         if self._worker is not None:
             return step
         self._backup, step = newest(
-            self._checkpoint_of(session), step, backups, self.states.files
+            self._checkpoint_of(session), step, backups, self.keeper.files
         )
         return step
 
-    def restore(self, session: Session, *, went_back: bool) -> Saved | None:
+    def restore(self, session: Session, *, went_back: bool) -> RestoredState | None:
         """Return what callbacks have to go on from in a new session, if anything."""
         if session is not self._session:
             # A worker that made a new session goes on as it is.
             goes_on = self._session is not None and self._goes_on(went_back)
             self._session = session
-            self.states.seal(session)
+            self.keeper.seal(session)
             for run in self._runs:
                 run.is_ready = False
             # Those of a session that was never created are there a second time.
@@ -107,7 +112,7 @@ class GraphKeeper(SaveKeeper):
             self._found = None if goes_on else self._read()
         return self._found
 
-    def _read(self) -> Saved | None:
+    def _read(self) -> RestoredState | None:
         """Read the state to go on with: that of a backup or of a checkpoint."""
         self.savers.collecting.remove()
         if not self.savers.followed and self._worker is None:
@@ -121,7 +126,7 @@ class GraphKeeper(SaveKeeper):
             )
         backup, self._backup = self._backup, None
         prefix = backup.prefix if backup else self._checkpoint_of(self._session)
-        return None if prefix is None else self.states.files.read(prefix)
+        return None if prefix is None else self.keeper.files.read(prefix)
 
     def _checkpoint_of(self, session: Session) -> str | None:
         """Return the checkpoint that a session has the values of, or None."""
@@ -141,20 +146,20 @@ class GraphKeeper(SaveKeeper):
 
     def _set_runs(self, runs: list[KeptRun]) -> None:
         self._runs = runs
-        self.states.files.parts = [run.part for run in self._runs]
+        self.keeper.files.parts = [run.part for run in self._runs]
 
     def ready(self, run: KeptRun) -> None:
-        """Note that a run goes on; once all do, what was saved gets its state."""
+        """Note that a run goes on; once all do, write the state of what was saved."""
         run.is_ready = True
         if all(run.is_ready for run in self._runs):
             self.savers.known.add(self._session)
             # A state of the middle of its step lacks what a new run has delivered: the
             # end of the epoch, and what callbacks have set there.
-            lacks = self._found is not None and self._found.file.is_in_step
+            lacks = self._found is not None and self._found.document.is_in_step
             self._write_late(
                 checkpoint
-                for checkpoint in self.states.waiting
-                if lacks or not self.states.files.exists(checkpoint.prefix)
+                for checkpoint in self.keeper.waiting
+                if lacks or not self.keeper.files.exists(checkpoint.prefix)
             )
 
     def _now(self) -> tuple[int, bool]:
@@ -172,7 +177,7 @@ class GraphKeeper(SaveKeeper):
         return in_step or not self._is_known(session)
 
     def save_session(self, save: Save) -> None:
-        """See `SaveKeeper`; a saver of the graph does the same around each save."""
+        """Save a session, and do what a saver of the graph does around each save."""
         if self.savers.is_closed:
             save.write()
             save.order.release()
@@ -188,7 +193,7 @@ class GraphKeeper(SaveKeeper):
           order: see `Checkpoint`.
         """
         if self._worker is None and self._is_known(session):
-            self.states.write_state(Checkpoint(prefix, order=order))
+            self.keeper.write_state(Checkpoint(prefix, order=order))
 
     def after_save(
         self,
@@ -211,9 +216,9 @@ class GraphKeeper(SaveKeeper):
         mark = functools.partial(session_variables.writes, session)
         checkpoint = Checkpoint(prefix, session, mark, write_as_saved, order)
         if self._must_wait(session):
-            self.states.waiting.append(checkpoint)
+            self.keeper.waiting.append(checkpoint)
         else:
-            self.states.note(checkpoint)
+            self.keeper.note(checkpoint)
             checkpoint.finish()
 
     def _write_late(self, checkpoints: Iterable[Checkpoint]) -> None:
@@ -221,43 +226,43 @@ class GraphKeeper(SaveKeeper):
 
         No other one that waits is written.
         """
-        late, self.states.waiting = list(checkpoints), []
+        late, self.keeper.waiting = list(checkpoints), []
         if late:
-            self.states.note(*late)
-            self.states.settle()
+            self.keeper.note(*late)
+            self.keeper.settle()
 
     def step_is_over(self) -> None:
-        """All callbacks of a run had their events of a step."""
-        states, worker = self.states, self._worker
+        """Write what had to wait, once all callbacks of a run have had a step."""
+        keeper, worker = self.keeper, self._worker
         if worker is not None and (prefix := worker.new()) is not None:
-            states.waiting.append(Checkpoint(prefix))
-        if states.waiting:
+            keeper.waiting.append(Checkpoint(prefix))
+        if keeper.waiting:
             self._set_runs([run for run in self._runs if run.is_ready])
             if not self._must_wait(self._session):
-                self._write_late(states.waiting)
+                self._write_late(keeper.waiting)
             else:
                 # An error may end the step before the other runs have its events.
-                states.write_state(*states.waiting)
+                keeper.write_state(*keeper.waiting)
         if worker is None and not self._must_wait(self._session):
             backups = [backup for run in self._runs for backup in run.backups]
-            states.write_state(*(Checkpoint(b.prefix) for b in backups if b.is_new()))
+            keeper.write_state(*(Checkpoint(b.prefix) for b in backups if b.is_new()))
 
     def resave_after_evaluation(self) -> None:
-        """Callbacks had events beside the steps: the last checkpoint gets them too."""
-        checkpoints = self.states.of_step()
+        """Write the state of the last checkpoint again, with events beside steps."""
+        checkpoints = self.keeper.of_step()
         if checkpoints and not self._must_wait(self._session):
             for run in self._runs:
                 run.part.add_later_events()
-            self.states.write_state(*checkpoints)
+            self.keeper.write_state(*checkpoints)
 
     def end(self, run: KeptRun) -> None:
-        """After `on_train_end` of a run: saves what had to wait.
+        """Write what had to wait, after `on_train_end` of a run.
 
         A `CheckpointSaverHook` after the callbacks saves in its own `end`, with the
         state that the callbacks have then: savers are followed until the session
         closes.
         """
         run.part.note_end()
-        if not self.states.waiting or not self._must_wait(self._session):
-            self._write_late(self.states.waiting + self.states.of_step())
+        if not self.keeper.waiting or not self._must_wait(self._session):
+            self._write_late(self.keeper.waiting + self.keeper.of_step())
         before_close(self._session, self.savers.leave)

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from source_trees import sources
 
-from hookbridge.adapters.guests import stock
+from hookbridge.adapters.guests import keras_rows
 
 # Classes that are no callbacks, and the empty base class.
 _NO_ROWS = {"Callback", "CallbackList"}
 # Where a name of a callback may stand as text: in the table, and where an object of the
 # class takes the place of another one.
-_NAMED = {"adapters/guests/stock.py", "adapters/session_loop/v1_tensorboard.py"}
+_NAMED = {"adapters/guests/keras_rows.py", "adapters/session_loop/v1_tensorboard.py"}
 
 
 def exported(keras: Any) -> dict[str, Any]:
@@ -26,19 +26,19 @@ def exported(keras: Any) -> dict[str, Any]:
 
 
 def test_each_callback_of_keras_has_a_row(keras: Any) -> None:
-    missing = {c.__name__ for c in exported(keras).values()} - set(stock.ROWS)
-    assert not missing, "a row for each in adapters/guests/stock.py"
+    missing = {c.__name__ for c in exported(keras).values()} - set(keras_rows.ROWS)
+    assert not missing, "a row for each in adapters/guests/keras_rows.py"
 
 
 def test_a_row_names_what_the_class_has(keras: Any) -> None:
     for name, kind in exported(keras).items():
-        row = stock.row(kind.__name__)
+        row = keras_rows.row(kind.__name__)
         own = [base for base in kind.__mro__ if base is not object]
         source = "".join(map(inspect.getsource, own))
         for attribute in filter(None, [row.writes]):
             assert f"self.{attribute} = " in source, (name, attribute)
-        found = [a for a in row.counters if f"self.{a}" in source]
-        assert bool(found) == bool(row.counters), name
+        found = [a for a in row.state_attributes if f"self.{a}" in source]
+        assert bool(found) == bool(row.state_attributes), name
 
 
 @pytest.mark.one_tensorflow
@@ -46,5 +46,5 @@ def test_no_other_file_names_a_callback_of_keras() -> None:
     for file, nodes in sources().items():
         if file.startswith(("adapters/", "hookbridge/insight/")) and file not in _NAMED:
             texts = {n.value for n in nodes if isinstance(n, ast.Constant)}
-            named = texts & set(stock.ROWS)
-            assert not named, f"{file} names {named}: ask the guest's `stock`"
+            named = texts & set(keras_rows.ROWS)
+            assert not named, f"{file} names {named}: ask the guest's `keras_row`"

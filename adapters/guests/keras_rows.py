@@ -1,6 +1,6 @@
 """What Keras's own callbacks are: one row each, read by every room.
 
-A class that derives from one is one. A new callback of Keras is a new row.
+A class that derives from one has its row. A new callback of Keras is a new row.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Literal, NamedTuple
 Refusal = tuple[str, str]
 
 
-class StockCallback(NamedTuple):
-    """A callback of Keras."""
+class KerasRow(NamedTuple):
+    """What is known about a callback class of Keras."""
 
     name: str = ""  # its class; empty for a callback that is not of Keras
     # Where it writes: the attribute with the path, and whether that is of a folder.
@@ -27,7 +27,7 @@ class StockCallback(NamedTuple):
     is_backup: bool = False
     # The attributes that are state. All others are configuration, or belong to one
     # process (files, writers, clocks).
-    counters: tuple[str, ...] = ()
+    state_attributes: tuple[str, ...] = ()
     sets_rate: bool = False
     # What it monitors: the entry in its attribute `monitor`, that only if it saves the
     # best, or the loss of each batch.
@@ -42,7 +42,7 @@ class StockCallback(NamedTuple):
     refused_in_keras2: Refusal | None = None
 
 
-_BACKUP = StockCallback(
+_BACKUP = KerasRow(
     "BackupAndRestore",
     writes="backup_dir",
     writes_folder=True,
@@ -52,23 +52,27 @@ _BACKUP = StockCallback(
 _ROWS = (
     _BACKUP,
     _BACKUP._replace(name="BackupAndRestoreExperimental"),
-    StockCallback("BaseLogger", is_of_each_list=True, needs_metrics=True),
-    StockCallback(
-        "CSVLogger", writes="filename", makes_folder="never", is_for_chief=True
-    ),
-    StockCallback(
+    KerasRow("BaseLogger", is_of_each_list=True, needs_metrics=True),
+    KerasRow("CSVLogger", writes="filename", makes_folder="never", is_for_chief=True),
+    KerasRow(
         "EarlyStopping",
-        counters=("wait", "best", "best_epoch", "stopped_epoch", "best_weights"),
+        state_attributes=(
+            "wait",
+            "best",
+            "best_epoch",
+            "stopped_epoch",
+            "best_weights",
+        ),
     ),
-    StockCallback("History", is_of_each_list=True, counters=("history", "epoch")),
-    StockCallback("LambdaCallback", has_functions=True),
-    StockCallback("LearningRateScheduler", sets_rate=True),
-    StockCallback(
+    KerasRow("History", is_of_each_list=True, state_attributes=("history", "epoch")),
+    KerasRow("LambdaCallback", has_functions=True),
+    KerasRow("LearningRateScheduler", sets_rate=True),
+    KerasRow(
         "ModelCheckpoint",
         writes="filepath",
         is_for_chief=True,
         saves_model=True,
-        counters=(
+        state_attributes=(
             "best",
             "epochs_since_last_save",
             "_batches_seen_since_last_saving",
@@ -76,29 +80,29 @@ _ROWS = (
         ),
         monitors="monitor of the best",
     ),
-    StockCallback(
+    KerasRow(
         "OrbaxCheckpoint",
         refused_in_session=(
             "it saves the state tree of a Keras 3 model, and a graph holds none",
             "use `CheckpointSaverHook`, or `ModelCheckpoint(save_weights_only=True)`",
         ),
     ),
-    StockCallback(
+    KerasRow(
         "ProgbarLogger", is_of_each_list=True, is_for_chief=True, is_progress_bar=True
     ),
-    StockCallback(
+    KerasRow(
         "ReduceLROnPlateau",
-        counters=("best", "wait", "cooldown_counter"),
+        state_attributes=("best", "wait", "cooldown_counter"),
         sets_rate=True,
     ),
-    StockCallback("RemoteMonitor", is_for_chief=True),
-    StockCallback(
+    KerasRow("RemoteMonitor", is_for_chief=True),
+    KerasRow(
         "SidecarEvaluatorModelExport",
         writes="filepath",
         is_for_chief=True,
         saves_model=True,
     ),
-    StockCallback(
+    KerasRow(
         "SwapEMAWeights",
         refused_in_session=(
             "it swaps weights with the moving averages that a Keras 3 optimizer keeps, "
@@ -111,17 +115,17 @@ _ROWS = (
             "give the Keras 2 optimizer `use_ema=True`; it then swaps them itself",
         ),
     ),
-    StockCallback(
+    KerasRow(
         "TensorBoard",
         writes="log_dir",
         writes_folder=True,
         makes_folder="early",
         is_for_chief=True,
-        counters=("_global_train_batch", "_global_test_batch"),
+        state_attributes=("_global_train_batch", "_global_test_batch"),
         needs_tensorboard=True,
     ),
-    StockCallback("TerminateOnNaN", monitors="loss"),
-    StockCallback(
+    KerasRow("TerminateOnNaN", monitors="loss"),
+    KerasRow(
         "UpdateEmbeddingCallback",
         refused_in_session=(
             "it rebuilds the train function of a Keras model while it runs, and the "
@@ -130,10 +134,10 @@ _ROWS = (
         ),
     ),
 )
-ROWS: dict[str, StockCallback] = {row.name: row for row in _ROWS}
-_OTHER = StockCallback()
+ROWS: dict[str, KerasRow] = {row.name: row for row in _ROWS}
+_OTHER = KerasRow()
 
 
-def row(keras_class: str) -> StockCallback:
+def row(keras_class: str) -> KerasRow:
     """Return the row of a class of Keras, by its name; an empty one for others."""
     return ROWS.get(keras_class, _OTHER)
