@@ -30,7 +30,7 @@ _ATTRIBUTES = {
     "hookbridge/estimator/estimator_training.py": "fields of the RunConfig of one task",
     "hookbridge/ground/imports/lazy_modules.py": "passes on what is set in modules",
     "hookbridge/estimator/facade.py": "passes on what is set on the module it covers",
-    "hookbridge/estimator/revive.py": "the builtins of modules that it loads",
+    "hookbridge/estimator/restored_package.py": "the builtins of modules that it loads",
     "hookbridge/estimator/stand_ins.py": "fills modules of its own making",
     "hookbridge/jobs/loops/callable_session.py": "a field of our own class",
     "hookbridge/old_programs/run/execute.py": "names that Python gives to `__main__`",

@@ -167,7 +167,7 @@ def newest(folder: str) -> str | None:
     try:
         path: str | None = tf.train.latest_checkpoint(folder)
         reason = "it names no checkpoint whose files are there"
-    except (tf.errors.OpError, ValueError) as e:  # no text is a ValueError too
+    except (tf.errors.OpError, ValueError) as e:  # not a string: a ValueError too
         path, reason = None, str(e)
     if path is None and tf.io.gfile.exists(state):
         raise errors.InvalidArgumentError(

@@ -83,12 +83,12 @@ def model_to_estimator(
     from hookbridge.adapters.guests import kinds
     from hookbridge.adapters.live_model import clone
     from hookbridge.adapters.session_loop.shared.options import HookOptions
-    from hookbridge.estimator import revive
+    from hookbridge.estimator import restored_package
 
-    revive.namespaces()
+    restored_package.namespaces()
     if keras_model is not None and clone.keras_of(keras_model) is not None:
         clone.check(keras_model)
-    if compat.tf_version() <= revive.LAST_WITH_ESTIMATOR:
+    if compat.tf_version() <= restored_package.LAST_WITH_ESTIMATOR:
         keras = tf.keras
     else:
         keras = compat.private("tf_keras_v2")

@@ -14,7 +14,7 @@ from hookbridge import errors
 
 
 class _Short(reprlib.Repr):
-    """Short texts of values; Python refuses to write out integers of many digits."""
+    """Short strings for values; Python refuses to write out integers of many digits."""
 
     def repr_int(self, x: int, level: int) -> str:
         """Return an integer."""

@@ -234,7 +234,7 @@ def _cost(kind: lifecycle.Kind, host: Host, events: list[str]) -> str:
 
 
 def _refusal(guest: Guest, host: Host, beside: list[Guest]) -> str:
-    """Why `host` refuses `guest`; empty if it does not. The converters decide."""
+    """Return why the converters refuse `guest` in `host`; empty if they do not."""
     try:
         if host == "session":
             guest.check_kind()
@@ -253,7 +253,7 @@ def _refusal(guest: Guest, host: Host, beside: list[Guest]) -> str:
 
 
 def _reason(guest: GuestReport, margin: str) -> list[str]:
-    """Why a guest is refused; the command that prints the page stays whole."""
+    """Return why a guest is refused; the command that prints the page stays whole."""
     reason, see, command = guest.reason.partition("See `")
     lines = _filled_lines(reason, margin, len(margin))
     return lines + ([f"{margin}{see}{command}"] if see else [])

@@ -225,7 +225,7 @@ def costs(profile: Mapping[str, Any], most: int | None = None) -> list[Cost]:
 
 
 def as_table(profile: Mapping[str, Any], most: int | None = None) -> str:
-    """`Timings.as_dict()` as a table of at most `most` events."""
+    """Return `Timings.as_dict()` as a table of at most `most` events."""
     cells = [("guest", "event", "calls", "ms", "us/call", "share of the step")]
     for cost in costs(profile, most):
         share = "" if cost.share is None else f"{cost.share:.1%}"

@@ -20,7 +20,7 @@ Tables: TypeAlias = Mapping[str, Mapping[str, list[str] | None]]
 
 @functools.cache
 def table(name: str) -> Any:
-    """One of the lists of names and what is known of them."""
+    """Return one of the lists of names and what is known of them."""
     return json.loads((DATA / f"{name}.json").read_text("utf-8"))
 
 

@@ -25,7 +25,7 @@ from hookbridge.tf1_names.target import NEWEST
 
 LIVING = [name for name, idiom in IDIOMS.items() if idiom.runs]
 DEAD = [name for name, idiom in IDIOMS.items() if not idiom.runs]
-# Gone names by a call, by a star, of a library, and in a branch.
+# Removed names by a call, by a star, of a library, and in a branch.
 SOME_DEAD = (
     "a gone name that a call imports",
     "a starred name that is gone",

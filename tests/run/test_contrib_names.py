@@ -279,7 +279,7 @@ def test_what_files_of_contrib_handed_on_is_found_in_private_modules() -> None:
     assert tested == {tuple(file.split(".")) for file in rows}
     for file, names in HANDED_ON.items():
         area, last = file.partition(".")[0], file.rpartition(".")[2]
-        module = namespace.load(Source.parse(rows[f"{area}.{last}"]))
+        module = namespace.resolve_source(Source.parse(rows[f"{area}.{last}"]))
         value: Any = namespace.root()
         for part in file.split("."):
             value = getattr(value, part)

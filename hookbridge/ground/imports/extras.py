@@ -61,7 +61,7 @@ def check(*modules: str, user: str, way_out: str = "") -> None:
 
     Args:
       *modules: their names, which are keys of `MODULES`.
-      user: what needs them: the begin of the message.
+      user: what needs them: the start of the message.
       way_out: the end of the message.
 
     Raises:
@@ -96,7 +96,7 @@ def load(module: str, user: str, *, way_out: str = "") -> Any:
 
     Args:
       module: its name, a key of `MODULES`.
-      user: what needs it: the begin of the message.
+      user: what needs it: the start of the message.
       way_out: the end of the message.
 
     Raises:

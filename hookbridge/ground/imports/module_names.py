@@ -251,7 +251,7 @@ def called_name(call: ast.Call) -> str:
 
 
 def _listed(body: Sequence[ast.stmt]) -> frozenset[str] | None:
-    """Return the names in `__all__`, if it is one list of texts in the module."""
+    """Return the names in `__all__`, if it is one list of strings in the module."""
     stores = [s for s in _statements(body) if _ALL in _targets(s)]
     if len(stores) != 1 or not isinstance(stores[0], ast.Assign):
         return None

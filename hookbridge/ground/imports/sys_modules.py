@@ -65,5 +65,5 @@ def _owner(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_text(node: ast.AST) -> bool:
-    """Return whether a node is a text, such as the name of another module."""
+    """Return whether a node is a string, such as the name of another module."""
     return isinstance(node, ast.Constant) and isinstance(node.value, str)

@@ -96,7 +96,7 @@ class ClusterConfig:
           text: the value, a JSON object.
 
         Raises:
-          errors.InvalidArgumentError: the text is malformed; the message names the
+          errors.InvalidArgumentError: the string is malformed; the message names the
             key.
         """
         instance("TF_CONFIG", text, (str, bytes), "a JSON object as text")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-# Goes to the begin of the line and clears it.
+# Goes to the start of the line and clears it.
 CLEAR = "\r\x1b[K"
 # The variable is set by `hookbridge cluster` on a terminal: it shows the lines that its
 # tasks rewrite.

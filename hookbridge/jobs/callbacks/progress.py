@@ -166,7 +166,7 @@ class Progress(ReadyMade):
 
 @dataclass
 class _Run:
-    """One loop from its begin to its end. (Its attributes are not saved for a restart.)
+    """One loop from its start to its end. (Its attributes are not saved for a restart.)
 
     `step` counts the training steps of the model, or the batches of the loop, and
     `last` is where it ends, if the user or the loop knows that.

@@ -108,7 +108,7 @@ def _read(path: str) -> dict[str, str]:
             )
     if not nodes:
         raise errors.InvalidArgumentError(
-            f"{path} has no keys; expected some such as `scaleTier: CUSTOM` and "
+            f"{path} has no keys; expected keys such as `scaleTier: CUSTOM` and "
             "`masterType: n1-standard-4`."
         )
     texts = {k: v.value for k, v in nodes.items() if isinstance(v, yaml.ScalarNode)}

@@ -27,8 +27,8 @@ def check(logs: object) -> None:
     if logs is None or callable(logs) or isinstance(logs, Mapping) or is_names:
         return
     raise errors.InvalidArgumentError(
-        f"logs must be the names of what the step returns, a mapping of names to "
-        f"metrics, or a function of what the step returns; received {shown(logs)}."
+        f"Received logs={shown(logs)}; expected the names of what the step returns, a "
+        "mapping of names to metrics, or a function of what the step returns."
     )
 
 
@@ -74,7 +74,7 @@ class OwnEpochLogs:
         self.begin()
 
     def begin(self) -> None:
-        """Begin an epoch: means and metrics begin anew."""
+        """Begin an epoch: means and metrics start over."""
         self._means: dict[str, RunningMean] = {}
         self._earlier = Means()  # what an earlier run had of this epoch
         self.last: dict[str, Any] = {}

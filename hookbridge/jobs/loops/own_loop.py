@@ -210,7 +210,7 @@ class OwnLoop:
             `loss`. A list names the parts of a tuple, or chooses from a mapping. All
             these numbers are of the batch: `logs` has their means over the epoch, as
             in `fit`. A mapping of names to Keras metrics is read after each step, and
-            its metrics are reset at the begin of each epoch. A function makes a mapping
+            its metrics are reset at the start of each epoch. A function makes a mapping
             of what the step returns, which is taken as it is: `logs=dict` for a step
             that returns the results of metrics.
 
@@ -343,8 +343,8 @@ def _check_model(model: KerasModel) -> None:
     """Refuse what is not a model, and models whose loop cannot be the user's own."""
     if keras_of(model) is None:
         raise errors.InvalidArgumentError(
-            f"model must be a Keras model, whose variables hooks and callbacks see; "
-            f"received {shown(model)}."
+            f"Received model={shown(model)}; expected a Keras model, whose variables "
+            "hooks and callbacks see."
         )
     if is_graph_model(model):
         raise errors.RefusedError(

@@ -108,7 +108,7 @@ def summary(
     Args:
       process: this process of the job.
       facts: the global step at the end, and the seconds.
-      before: the global step at the begin.
+      before: the global step at the start.
       last_step: the global step at which the flags end the training, if they do.
     """
     settings = process.settings

@@ -17,7 +17,7 @@ LINE = "%load_ext hookbridge"
 
 
 def load_ipython_extension(shell: object) -> None:
-    """`%load_ext hookbridge`: the cells that follow are those of TensorFlow 1.
+    """Run `%load_ext hookbridge`: the cells that follow are those of TensorFlow 1.
 
     Args:
       shell: IPython's shell, which calls this function.

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from typing import Any
 
-from hookbridge.old_programs.run.given_back import old_libraries
 from hookbridge.old_programs.run.located import Launch, Located
 from hookbridge.old_programs.run.own_program import Program, program_of
+from hookbridge.old_programs.run.restored import old_libraries
 from hookbridge.old_programs.run.statements import as_run, is_changed
 
 
@@ -52,7 +52,7 @@ class OwnFinder:
         if spec is None or type(spec.loader) is not SourceFileLoader:
             return None
         loader = spec.loader
-        if loader.path in self._program.own:
+        if self._program.code.is_adapted(loader.path):
             spec.loader = OwnLoader(loader.name, loader.path, self._program)
         elif old_libraries.is_one(loader.path):
             spec.loader = old_libraries.OldLibraryLoader(loader.name, loader.path)

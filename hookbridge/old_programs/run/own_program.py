@@ -30,12 +30,12 @@ class Program:
     def __init__(
         self,
         launch: Launch,
-        own: OwnCode,
+        code: OwnCode,
         evidence: Mapping[str, Evidence],
         notebook: Notebook | None = None,
         left_out: Mapping[str, frozenset[str]] | None = None,
     ) -> None:
-        self.own = own
+        self.code: OwnCode = code
         self.notebook = notebook  # what the main file is, if it is one
         self._launch = launch
         # Real path -> imports that nothing uses, of what was removed or is absent.
@@ -90,7 +90,7 @@ class Program:
                 self._join(self._launch)
 
     def _join(self, launch: Launch) -> None:
-        """Guests of a file, or a recorder, join every training from now on."""
+        """Let guests of a file, or a recorder, join every training from now on."""
         from hookbridge.old_programs.run.joining import estimator_calls, fits, sessions
         from hookbridge.old_programs.run.joining.guest_file import GuestFile, Recorders
         from hookbridge.old_programs.run.joining.joiner import Joiner
@@ -100,7 +100,7 @@ class Program:
             guests = GuestFile(launch.guests)
         if launch.record is not None:
             guests = Recorders(*launch.record, guests)
-        steps, is_own = launch.steps_per_epoch, self.own.is_of_program
+        steps, is_own = launch.steps_per_epoch, self.code.is_by_author
         self._joiner = Joiner(guests, steps, is_own)
         if world.has_estimator(self.world):
             estimator_calls.join(self._joiner)
@@ -117,13 +117,13 @@ class Program:
         Returns:
           Whether it means TensorFlow 1; None if it imports no TensorFlow.
         """
-        if self.own.is_old_library(file):
+        if self.code.is_old_library(file):
             return True
         evidence = self.evidence(file)
         if not evidence.tensorflow:
             return None
         self.enter()
-        if self.own.is_inside(file) or os.path.realpath(file) in self._read:
+        if self.code.is_inside(file) or os.path.realpath(file) in self._read:
             return self.world.meaning.targets_tf1(evidence)
         return shows_tf1(evidence)
 

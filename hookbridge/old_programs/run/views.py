@@ -104,7 +104,7 @@ def compat_v1() -> View:
 
 
 def _examples() -> Any:
-    """`tensorflow.examples`, with nothing but the reader of MNIST in it."""
+    """Return `tensorflow.examples`, with nothing but the reader of MNIST in it."""
     from hookbridge.contrib.areas import mnist
 
     package: Any = mnist

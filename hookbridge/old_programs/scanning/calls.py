@@ -70,11 +70,11 @@ def _of_arguments(module: Module, call: ast.Call, name: str) -> Iterator[Finding
         title = f"{method}({change.old}=)"
         way = f"`{change.new}=` samples / batch size"
         yield finding_at(module, call, "KERAS1_COUNT", title, way)
-    for node, today in itertools.islice(old_values(call, name), 1):
-        way = f"`{today.format(ast.unparse(node))}`"
+    for node, current in itertools.islice(old_values(call, name), 1):
+        way = f"`{current.format(ast.unparse(node))}`"
         yield finding_at(module, call, "OLD_ARGUMENT", name or method, way)
-    if today := renamed_method(method):
-        yield finding_at(module, call, "OLD_ARGUMENT", method, f"`{today}`")
+    if current := renamed_method(method):
+        yield finding_at(module, call, "OLD_ARGUMENT", method, f"`{current}`")
     if surplus(call):
         way = "the call without its last argument"
         yield finding_at(module, call, "OLD_ARGUMENT", method, way)

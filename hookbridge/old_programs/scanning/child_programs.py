@@ -69,7 +69,7 @@ def _texts(node: ast.AST) -> list[str]:
 
 
 def _is_of_tf1(child: Module) -> bool:
-    """Return whether a file needs what `hookbridge run` brings back."""
+    """Return whether a file needs what `hookbridge run` restores."""
     meaning = meaning_of([child.evidence])
     estimator = meaning.estimator
     has_old_one = estimator and not estimator.name.startswith("hookbridge")

@@ -34,7 +34,7 @@ _LEVELS = {
 
 
 def as_text(report: Report) -> str:
-    """Count, then the findings, worst first, each with its way out."""
+    """Return the count, then the findings, worst first, each with its way out."""
     lines = [f"{counted(report.files, 'file')} read; {said(report.target)}."]
     counts = {verdict: count for verdict, count in report.verdicts.items() if count}
     for verdict, count in counts.items():

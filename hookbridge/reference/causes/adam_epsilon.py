@@ -75,7 +75,7 @@ def _candidates(rules: UpdateRules) -> Iterator[tuple[Rule, int]]:
 
 
 def _text(rule: Rule, other: Rule) -> str:
-    """Both epsilons in words, and what to set in the port."""
+    """Return both epsilons in words, and what to set in the port."""
     first = math.sqrt(1 - rule.beta2)
     if other.epsilon_last:
         equal = rule.epsilon / first

@@ -29,7 +29,7 @@ def loss_causes(evidence: StepEvidence) -> Iterator[Cause]:
 
 
 def _factor_of_losses(evidence: StepEvidence) -> Iterator[Cause]:
-    """Without gradients only an exact product of dimensions is a cause."""
+    """Yield the cause without gradients: an exact product of dimensions."""
     if evidence.losses is None or not all(evidence.losses):
         return
     factor = evidence.losses[1] / evidence.losses[0]
@@ -40,7 +40,7 @@ def _factor_of_losses(evidence: StepEvidence) -> Iterator[Cause]:
 
 
 def _factor(evidence: StepEvidence) -> Iterator[Cause]:
-    """All gradients, and perhaps the loss, by one number."""
+    """Yield that all gradients, and perhaps the loss, differ by one number."""
     pairs = evidence.gradients.values()
     above = sum(_dot(p.reference, p.port) / p.size**2 for p in pairs)
     below = sum(_dot(p.reference, p.reference) / p.size**2 for p in pairs)
@@ -132,7 +132,7 @@ def _factor_beyond_weights(evidence: StepEvidence) -> float:
 
 
 def l2_text(shares: Mapping[str, float], every: list[str]) -> str:
-    """Which weights have how much more, or less, l2 in the port."""
+    """Return which weights have how much more, or less, l2 in the port."""
     lines = []
     by_share = grouped((share, name) for name, share in _rounded(shares).items())
     for share, names in by_share.items():
@@ -178,10 +178,7 @@ def _without(gradient: Any, weight: Any) -> Any:
 
 
 def _shares(evidence: StepEvidence, rests: Mapping[str, Any]) -> dict[str, float]:
-    """Return the shares of weights in arrays that are more than rounding.
-
-    None where there are too few numbers to tell.
-    """
+    """Return the shares of weights in arrays; None for too few numbers to tell."""
     if evidence.count < 3 * len(rests):
         return {}
     pairs = evidence.gradients

@@ -77,7 +77,7 @@ def _not_moved(moved: dict[str, _Moved]) -> Iterator[Cause]:
 
 
 def _momentum(moved: dict[str, _Moved]) -> Iterator[Cause]:
-    """All move by one factor: another momentum."""
+    """Yield another momentum, if all move by one factor."""
     a = flat(m.reference - m.before for m in moved.values())
     b = flat(m.port - m.before for m in moved.values())
     factor = share_of(a, b)

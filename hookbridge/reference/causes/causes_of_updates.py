@@ -46,7 +46,7 @@ def update_causes(rules: UpdateRules) -> Iterator[Cause]:
 
 
 def _settings(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
-    """Another number, or another switch, of the same optimizer."""
+    """Yield another number, or another switch, of the same optimizer."""
     several = rules.updates.steps > 1
 
     def fitted(
@@ -105,7 +105,7 @@ def _kinds_of_momentum(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
 
 
 def _first_squares(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
-    """Another begin of the squares of Adagrad and RMSProp."""
+    """Yield another start of the squares of Adagrad and RMSProp."""
 
     def text(value: float) -> str:
         return (
@@ -125,7 +125,7 @@ def _first_squares(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
 
 
 def _clipping(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
-    """No clipping, another kind of it, or another limit."""
+    """Yield no clipping, another kind of it, or another limit."""
     of_reference = _of_reference(rules)
     if base.clip:
         part = rules.explained(replace(base, clip="", limit=0.0))
@@ -169,7 +169,7 @@ def _of_reference(rules: UpdateRules) -> str:
 
 
 def _decays(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
-    """Weight decay in one of the two only, of all weights or of some."""
+    """Yield weight decay in one of the two only, of all weights or of some."""
     port = rules.updates.port
     left = port.moves - base.moves(port)
     for text, amount in (
@@ -207,7 +207,7 @@ def _decays(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
 
 
 def decay_instead(pairing: Pairing) -> Cause | None:
-    """Weight decay in the port's optimizer, in the place of l2 in its loss."""
+    """Return weight decay in the port's optimizer, in the place of l2 in its loss."""
     rules = rules_of(pairing, 1)
     if rules is None or not rules.updates.own_gradients:
         return None
@@ -216,14 +216,14 @@ def decay_instead(pairing: Pairing) -> Cause | None:
 
 
 def _of_each_variable(left: Any, amount: Any, rules: UpdateRules) -> Any:
-    """By least squares, how much of `amount` is in what is left, by variable."""
+    """Return how much of `amount` is in the rest of each variable, by least squares."""
     owner, clear = rules.updates.port.owner, rules.updates.clear
     elements = [(owner == n) & clear for n in range(len(rules.updates.names))]
     return np.array([share_of(amount[:, part], left[:, part]) for part in elements])
 
 
 def _rate(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
-    """Another rate, or a schedule that is off by one step."""
+    """Yield another rate, or a schedule that is off by one step."""
     port = rules.updates.port
     scaled = rules.updates.scaled
     factor = share_of(scaled(base.moves(port)), scaled(port.moves))
@@ -242,7 +242,7 @@ def _rate(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
 
 
 def _other_rules(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
-    """Another optimizer."""
+    """Yield another optimizer."""
     optimizers = [
         ("Adam", Rule("adam", epsilon=1e-8)),
         ("RMSProp", Rule("rmsprop", beta2=0.9, first_square=1.0, epsilon=1e-10)),

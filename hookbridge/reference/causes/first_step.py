@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ class StepEvidence:
         self.batch: dict[str, Any] = steps[0].arrays("batch")
         self.gradients: dict[str, Pair] = dict(self._pairs(*steps))
 
-    def _pairs(self, reference: Any, port: Any) -> Any:
+    def _pairs(self, reference: Any, port: Any) -> Iterator[tuple[str, Pair]]:
         """Yield the finite gradients of equal shape that both have, by variable."""
         gradients = reference.arrays("gradients")
         port_gradients = port.arrays("gradients")

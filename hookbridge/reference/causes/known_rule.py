@@ -66,10 +66,7 @@ class UpdateRules:
 
 
 def rules_of(pairing: Pairing, until: int) -> UpdateRules | None:
-    """Return the reference's rule and the port's moves.
-
-    None if no rule predicts the first.
-    """
+    """Return the reference's rule and the port's moves; None without such a rule."""
     updates = updates_of(pairing, until)
     optimizers = pairing.reference.header.get("optimizer") or []
     if updates is None or len(optimizers) != 1:

@@ -187,7 +187,7 @@ def _values(recording: Recording, step: RecordedStep, layer: str) -> Mapping[str
 
 
 def _kind_of(value: object) -> str:
-    """In which way an array or a number is not finite."""
+    """Return in which way an array or a number is not finite."""
     array = np.asarray(value)
     if array.dtype.kind not in "fc" or np.all(np.isfinite(array)):
         return "finite"

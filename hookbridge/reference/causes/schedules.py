@@ -41,7 +41,7 @@ def rate_causes(pairing: Pairing, first: Measure) -> Iterator[Cause]:
 
 
 def _staircase(mine: Any, other: Any) -> Iterator[Cause]:
-    """One is constant for several steps where the other changes in each."""
+    """Yield that one is constant for several steps where the other changes in each."""
     for who, flat, smooth in (("reference", mine, other), ("port", other, mine)):
         jumps = [n for n in range(1, len(flat)) if flat[n] != flat[n - 1]]
         if np.any(np.diff(smooth) == 0) or len(jumps) > (len(flat) - 1) / 2:

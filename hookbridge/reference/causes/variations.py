@@ -63,7 +63,7 @@ def _sizes(reference: Any) -> Any:
 def _several_untied(
     reference: Any, port: Any, alone: list[tuple[str, Any]]
 ) -> tuple[list[str], Any]:
-    """Of each variable the use that is nearest to its gradient in the port."""
+    """Return, of each variable, the use that is nearest to its gradient in the port."""
     value, texts = reference.copy(), {}
     for text, alternative in alone:
         moved = np.abs(alternative - reference) > 1e-6 * np.abs(reference)

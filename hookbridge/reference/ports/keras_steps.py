@@ -105,7 +105,7 @@ def _check(model: KerasModel, recorded: Any) -> None:
 
 
 def _step_of_jax(model: Any, plain: Any, write: Write) -> Any:
-    """Keras's step on JAX, whose loss and gradients are computed once more before."""
+    """Return Keras's step on JAX, whose loss and gradients are computed once more."""
     import keras
 
     jax: Any = importlib.import_module("jax")
@@ -154,7 +154,7 @@ def _step_of_jax(model: Any, plain: Any, write: Write) -> Any:
 
 
 def _step_of_torch(model: KerasModel, plain: Any, write: Write) -> Any:
-    """Keras's step on PyTorch, which leaves the gradients with the weights."""
+    """Return Keras's step on PyTorch, which leaves the gradients with the weights."""
 
     def step(data: Any) -> Any:
         before, rate = _losses(model), _array(model.optimizer.learning_rate)

@@ -62,7 +62,7 @@ class Replay:
     def match(
         self, shapes: Mapping[str, Any], names: Mapping[str, str] | None = None
     ) -> Matching:
-        """Which recorded weight belongs to which of a port's.
+        """Return which recorded weight belongs to which of a port's.
 
         Args:
           shapes: `{name: shape}` of the port, or `{name: array}`, in order.
@@ -81,7 +81,7 @@ class Replay:
         return match(recorded, of_port, names)
 
     def __str__(self) -> str:
-        """Step, losses, batches and weights, as lines."""
+        """Return the step, losses, batches and weights, as lines."""
         return "\n".join(described_recording(self.recording))
 
     def restore(

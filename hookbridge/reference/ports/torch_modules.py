@@ -81,7 +81,7 @@ def _array(each: _Tensor, tensor: Any) -> Any:
 
 
 def _tensors(module: Any) -> Iterator[_Tensor]:
-    """All tensors of a module and those in it, each once."""
+    """Yield all tensors of a module and those in it, each once."""
     seen: set[int] = set()
     for path, part in module.named_modules():
         tensors = [

@@ -64,7 +64,7 @@ class FitFetches:
                 self._fetches[name] = tensor
 
     def variables(self) -> Iterator[tuple[str, str, Any]]:
-        """`(name, kind, variable)` of all that a checkpoint would hold."""
+        """Yield `(name, kind, variable)` of all that a checkpoint would hold."""
         graph = self._graph
         trainable = graph.get_collection(v1.GraphKeys.TRAINABLE_VARIABLES)
         counter = collected.global_step(graph)
@@ -111,11 +111,11 @@ class FitFetches:
         return {**self._fetches, "batch": batch}
 
     def variations(self, folder: str) -> dict[str, Any]:
-        """None: the step is not in a graph that can be copied."""
+        """Return None: the step is not in a graph that can be copied."""
         return {}
 
     def random_ops(self, fetches: object) -> list[str]:
-        """None are known: the step is not in this graph."""
+        """Return none: the step is not in this graph."""
         return []
 
     def _batch(self) -> list[str]:

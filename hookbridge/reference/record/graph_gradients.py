@@ -26,7 +26,7 @@ def is_of_gradients(op: Operation) -> bool:
 
 
 def applied(ops: Iterable[Any]) -> dict[str, Parts]:
-    """Variable -> the gradient that its update op gets."""
+    """Return the gradient that its update op gets, for each variable."""
     pairs = (_gradient_of_apply(op) for op in ops if graph_ops.is_apply(op))
     return {name: parts for name, parts in pairs if parts}
 
@@ -34,7 +34,7 @@ def applied(ops: Iterable[Any]) -> dict[str, Parts]:
 def computed(
     ops: Iterable[Any], got: Mapping[str, Parts], trainable: Iterable[Any]
 ) -> dict[str, Parts]:
-    """Variable -> its gradient before clipping, also where no update op gets it."""
+    """Return each gradient before clipping, also where no update op gets it."""
     gradients = {
         name: (rows and _rows_before_adding(values.op))
         or [_gradient_behind(values, values), *rows]

@@ -58,7 +58,7 @@ class SessionFetches:
         self._ops: frozenset[Any] = frozenset()  # those of all steps up to now
 
     def variables(self) -> Iterator[tuple[str, str, Any]]:
-        """`(name, kind, variable)` of all that a checkpoint would hold."""
+        """Yield `(name, kind, variable)` of all that a checkpoint would hold."""
         graph = self._graph
         trainable, moving = session_variables.model_variables(graph)
         counter = collected.global_step(graph)
@@ -89,10 +89,7 @@ class SessionFetches:
         }
 
     def fetches(self, run_context: RunContext) -> dict[str, Any] | None:
-        """Return the fetches beside those of a run.
-
-        None if the run is not a training step.
-        """
+        """Return more fetches of a run; None unless it is a training step."""
         if self._steps is None:
             counter = collected.global_step(self._graph)
             self._steps = StepFinder(self._graph, counter)

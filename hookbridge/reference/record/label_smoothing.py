@@ -19,7 +19,7 @@ _ENTROPIES = (
 
 
 def smoothing_variations(copy: Any) -> Iterator[Variation]:
-    """Label smoothing, where there is one cross entropy."""
+    """Yield label smoothing, where there is one cross entropy."""
     ops = [op for op in copy.ops if op.type in _ENTROPIES]
     classes = ops[0].inputs[0].shape.as_list()[-1] if len(ops) == 1 else None
     if not classes or ops[0].inputs[0].dtype.base_dtype is not tf.float32:

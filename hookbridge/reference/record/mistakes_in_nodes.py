@@ -28,7 +28,7 @@ _FUSED = tuple(
 
 
 def node_variations(copy: object) -> Iterator[Variation]:
-    """All variations of a `GraphCopy` that need other nodes or constants."""
+    """Yield all variations of a `GraphCopy` that need other nodes or constants."""
     for family in (_slopes, _epsilons, _paddings, _moving_averages):
         yield from family(copy)
     yield from smoothing_variations(copy)
@@ -48,7 +48,7 @@ def _setting(types: tuple[str, ...], key: str, value: float) -> Edit:
 
 
 def _slopes(copy: Any) -> Iterator[Variation]:
-    """Another slope of leaky ReLU, as an op or as a maximum."""
+    """Yield another slope of leaky ReLU, as an op or as a maximum."""
     slopes = {op.get_attr("alpha") for op in copy.ops if op.type in _LEAKY}
     constants = {
         tensor.op
@@ -69,7 +69,7 @@ def _slopes(copy: Any) -> Iterator[Variation]:
 
 
 def _epsilons(copy: Any) -> Iterator[Variation]:
-    """Another epsilon of a normalization, as an op or as its parts."""
+    """Yield another epsilon of a normalization, as an op or as its parts."""
     epsilons = {op.get_attr("epsilon") for op in copy.ops if op.type in _FUSED}
     constants = {op for op in copy.ops if _is_epsilon(op)}
     words = ("epsilon of a normalization", "the epsilon of a normalization")
@@ -84,7 +84,7 @@ def _numbers(
     constants: set[Any],
     choices: tuple[float, ...],
 ) -> Iterator[Variation]:
-    """Other numbers for an attribute of ops, or for constants."""
+    """Yield other numbers for an attribute of ops, or for constants."""
     arrays = (tf.make_ndarray(op.get_attr("value")) for op in constants)
     present = attributes | {float(array.flat[0]) for array in arrays}
     for number in choices:
@@ -180,7 +180,7 @@ _INFERENCE = (
 
 
 def _moving_averages(copy: Any) -> Iterator[Variation]:
-    """BatchNormalization that takes its moving averages in place of the batch's."""
+    """Yield BatchNormalization by its moving averages in place of the batch's."""
     by_shape = _averages_by_scope(copy)
     fused = dict(_fused(copy, by_shape))
     if fused:

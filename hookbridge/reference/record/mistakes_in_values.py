@@ -34,7 +34,7 @@ _BEFORE_A_SPLIT = (
 
 
 def value_variations(copy: object) -> Iterator[Variation]:
-    """All variations of a `GraphCopy` that need no other nodes."""
+    """Yield all variations of a `GraphCopy` that need no other nodes."""
     for family in (_flattened, _gates, _transposed, _lengths, _untied):
         yield from family(copy)
 

@@ -93,7 +93,7 @@ class Pairing:
         return frozenset()
 
     def clear_of(self, name: str) -> Any:
-        """Which elements of a weight have a gradient that is more than rounding."""
+        """Return which elements of a weight have a gradient beyond rounding."""
         recorded = ((self.reference, name), (self.port, self.variables.pairs[name]))
         for recording, key in recorded:
             gradient = recording.steps[0].arrays("gradients").get(key)
@@ -112,14 +112,14 @@ class Pairing:
         return self._loss_tolerance * LAYERS[layer] * (step if grows else 1)
 
     def measures(self) -> dict[str, list[Measure]]:
-        """All differences, by layer, in the order of steps."""
+        """Return all differences, by layer, in the order of steps."""
         by_layer: dict[str, list[Measure]] = {layer: [] for layer in LAYERS}
         for measure in self._all():
             by_layer[measure.layer].append(measure)
         return by_layer
 
     def _all(self) -> Iterator[Measure]:
-        """Every measure: initial weights and settings, then each step in order."""
+        """Yield every measure: of initial weights and settings, then of each step."""
         for name, partner in self.variables.pairs.items():
             if self.reference.variables[name]["kind"] != "counter":
                 a, b = self._initial[0][name], self._initial[1][partner]
@@ -250,7 +250,7 @@ class Pairing:
         return [step.line["change_norms"][name] for step, name in steps]
 
     def why_not(self, layer: str) -> str:
-        """Why nothing of a layer could be compared."""
+        """Return why nothing of a layer could be compared."""
         parts: dict[str, Callable[[Recording], Any]] = {
             "data": lambda r: r.steps[0].line["batch"],
             "forward": lambda r: r.steps[0].loss is not None,

@@ -129,10 +129,7 @@ class Recording:
 
 
 def _load(file: Path) -> dict[str, Any]:
-    """Return the arrays of a file, by their names in it.
-
-    None if there is no such file.
-    """
+    """Return the arrays of a file, by their names in it; None without the file."""
     if not file.exists():
         return {}
     try:

@@ -211,7 +211,7 @@ def test_what_the_loop_cannot_carry_is_refused(keras2: Any) -> None:
     ):
         loop.step(first, batch)
         loop.step(second, batch)
-    with pytest.raises(hb.errors.InvalidArgumentError, match="must be a Keras model"):
+    with pytest.raises(hb.errors.InvalidArgumentError, match="expected a Keras model"):
         hb.loops.OwnLoop([], model=no_model)
     for method in ("step", "evaluate"):
         call = getattr(hb.loops.OwnLoop([], model=model), method)

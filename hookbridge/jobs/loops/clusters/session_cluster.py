@@ -167,7 +167,7 @@ class SessionCluster:
     def session_config(self, base: object = None) -> Any:
         """Return a `ConfigProto` whose sessions depend only on the parameter servers.
 
-        So a session waits for no other worker, be it late or gone.
+        So a session waits for no other worker, whether late or lost.
 
         Args:
           base: a `ConfigProto` to start from; it is not changed.

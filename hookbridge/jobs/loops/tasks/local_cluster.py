@@ -78,7 +78,7 @@ class LocalCluster:
             instance(name, getattr(self, name), bool, "a bool")
         seconds("grace_secs", self.grace_secs)
         instance(
-            "log_dir", self.log_dir, (str, os.PathLike), "a folder, or an empty text"
+            "log_dir", self.log_dir, (str, os.PathLike), "a folder, or an empty string"
         )
 
     def sizes(self) -> dict[str, int]:

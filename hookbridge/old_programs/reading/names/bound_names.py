@@ -38,7 +38,7 @@ class Names:
         # from TensorFlow; `imported_files.link` fills it.
         self.handed_on: set[str] = set()
         # Dotted name -> the names of that module of the same program.
-        self.own: Mapping[str, Names] = {}
+        self.by_module: Mapping[str, Names] = {}
         # What attributes of these modules are: `common.tf` is `tensorflow`.
         self.through: dict[str, str] = {}
         # `v1` for `v1 = tf.compat.v1` at module level.

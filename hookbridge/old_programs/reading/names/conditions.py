@@ -177,7 +177,7 @@ class _Reading:
         raise UnknownConditionError
 
     def _either(self, node: ast.BoolOp) -> bool:
-        """`and` and `or`, of which one known part may be enough."""
+        """Return the value of `and` and `or`, of which one known part may be enough."""
         enough = isinstance(node.op, ast.Or)
         is_known = True
         for part in node.values:

@@ -42,7 +42,7 @@ def canonical(dotted: str) -> str:
 
 
 def _public_contrib(rest: str) -> str:
-    """`contrib.learn.RunConfig` for `contrib.learn.python.learn...RunConfig`.
+    """Return `contrib.learn.RunConfig` for `contrib.learn.python.learn...RunConfig`.
 
     A class of a file that is public itself stays in it: `slim.tfexample_decoder.Image`.
     So does one that the file alone had.
@@ -91,7 +91,7 @@ class Import(NamedTuple):
 
 
 def imports(node: ast.AST) -> Iterator[Import]:
-    """Each name that an import binds; nothing for other nodes."""
+    """Yield each name that an import binds; nothing for other nodes."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             bound = alias.asname or alias.name.partition(".")[0]
@@ -104,16 +104,14 @@ def imports(node: ast.AST) -> Iterator[Import]:
 
 
 def all_imports(nodes: Iterable[ast.AST]) -> Iterator[Import]:
-    """Each name that the imports among some nodes bind."""
+    """Yield each name that the imports among some nodes bind."""
     for node in nodes:
         if type(node) in STATEMENTS:  # most nodes are none
             yield from imports(node)
 
 
 def loaded(node: ast.AST) -> str:
-    """Return what `import_module("a.b")` or `__import__("a")` gives.
-
-    Empty for other nodes.
+    """Return the module that `import_module("a.b")` loads; empty for other nodes.
 
     The name has to be in the text. `__import__("a.b")` gives `a`, as in Python.
     """

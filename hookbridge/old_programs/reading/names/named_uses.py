@@ -101,7 +101,7 @@ class _Surroundings:
         An object from another file counts if `hb.legacy.attribute` asks it first.
         """
         root, row = method.partition(".")[0], removed_names()[method]
-        is_asked = row.is_given_back and not row.replacement
+        is_asked = row.is_restored and not row.replacement
         return root in self._libraries or (is_asked and root in self._of_others)
 
     @functools.cached_property
@@ -129,7 +129,7 @@ def libraries_of(nodes: Iterable[ast.AST]) -> set[str]:
 def is_of_own_class(
     method: ast.Attribute,
     nodes: Sequence[ast.AST],
-    own: Iterable[Mapping[str, set[str]]],
+    class_members: Iterable[Mapping[str, set[str]]],
 ) -> bool:
     """Return whether a method with the name of a removed one is the program's own.
 
@@ -140,13 +140,16 @@ def is_of_own_class(
     Args:
       method: the method, or the attribute.
       nodes: the nodes of its file.
-      own: `own_members` of each file of the program whose classes may define it.
+      class_members: `own_members` of each file of the program whose classes may
+        define it.
     """
-    defining = [members[method.attr] for members in own if method.attr in members]
+    defining = [
+        members[method.attr] for members in class_members if method.attr in members
+    ]
     if not defining or not isinstance(method.ctx, ast.Load):
         return bool(defining)
     rows = [removed_names()[name] for name in removed_methods(method.attr)]
-    if not all(row.replacement or row.is_given_back for row in rows):
+    if not all(row.replacement or row.is_restored for row in rows):
         return True  # `hb.legacy.attribute` does not know it
     classes = set().union(*defining)
     owner = method.value

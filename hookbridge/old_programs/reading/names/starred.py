@@ -78,7 +78,7 @@ def _asked(names: Names, name: str, test: _Test, earlier: list[Names]) -> Given 
     """
     earlier.append(names)
     for module in reversed(names.scopes.starred):
-        own_names = names.own.get(module)
+        own_names = names.by_module.get(module)
         if own_names is not None:
             if own_names in earlier:
                 continue  # it gives nothing, or asks this one

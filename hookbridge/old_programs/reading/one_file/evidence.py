@@ -166,12 +166,15 @@ def _assigned(names: Names) -> frozenset[str]:
 
 
 def _signs(
-    nodes: Sequence[ast.AST], names: Names, guarded: Collection[int], own: Evidence
+    nodes: Sequence[ast.AST],
+    names: Names,
+    guarded: Collection[int],
+    file_evidence: Evidence,
 ) -> Iterator[Sign]:
-    """All that the file shows."""
+    """Yield all that the file shows."""
     target = Target(NEWEST)
     for node, name in uses(nodes, names):
-        is_left = id(node) in guarded or own.assigns(name)
+        is_left = id(node) in guarded or file_evidence.assigns(name)
         outcome = None if is_left else resolve(name, target)
         if outcome is None:
             continue

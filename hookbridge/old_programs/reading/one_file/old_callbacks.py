@@ -15,7 +15,7 @@ _NAMES = frozenset({"BaseLogger", "History", "ModelCheckpoint", "ProgbarLogger"}
 
 
 def reads(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, str]]:
-    """Where classes of callbacks read these, and what: `self.params["samples"]`."""
+    """Yield where classes of callbacks read these: `self.params["samples"]`."""
     for node in nodes:
         if isinstance(node, ast.ClassDef) and any(map(_is_callback, node.bases)):
             inside = list(ast.walk(node))

@@ -7,5 +7,5 @@ file an import means), `libraries` (installed packages of TensorFlow 1), `search
 `programs` (which files run together) with `in_program` (what they say of one),
 `program_files` (their files, read), `started` (by its path, or by `-m`);
 `removed_imports` (what libraries removed of it), `packages` (what is missing beside
-TensorFlow), `library_losses` (what installed packages use that NumPy removed).
+TensorFlow), `uses_in_packages` (what installed packages use that NumPy removed).
 """

@@ -80,10 +80,10 @@ def _files(parts: list[str], roots: Sequence[str]) -> Iterator[tuple[str, str]]:
             return
 
 
-def know(module: Module, own: Mapping[str, Module]) -> None:
+def know(module: Module, own_modules: Mapping[str, Module]) -> None:
     """Let a module's names know those of the modules that it imports."""
-    module.names.own = {
-        dotted: imported_module.names for dotted, imported_module in own.items()
+    module.names.by_module = {
+        dotted: imported_module.names for dotted, imported_module in own_modules.items()
     }
 
 
@@ -94,21 +94,21 @@ def share_assigned(parts: Collection[Module]) -> None:
         part.names.assigned_by_others |= assigned
 
 
-def link(module: Module, own: Mapping[str, Module]) -> bool:
+def link(module: Module, own_modules: Mapping[str, Module]) -> bool:
     """Give a module the names that it imports from other modules of its program.
 
     `from layers import *` and `from layers import tf as t` bind what `layers` binds.
 
     Args:
       module: the module, whose names are added to.
-      own: the program's modules, by the names under which they are imported.
+      own_modules: the program's modules, by the names under which they are imported.
 
     Returns:
       Whether there were any new ones.
     """
     names = module.names
     before = dict(names.bound)
-    know(module, own)
+    know(module, own_modules)
     _take_starred(names)
     starred.follow(names)
     _take_imported(names)
@@ -122,7 +122,7 @@ def link(module: Module, own: Mapping[str, Module]) -> bool:
 
 def _take_starred(names: Names) -> None:
     """Bind what other modules of the program bind that this one stars."""
-    for starred_names in filter(None, map(names.own.get, names.scopes.starred)):
+    for starred_names in filter(None, map(names.by_module.get, names.scopes.starred)):
         for name, dotted in starred_names.bound.items():
             is_given = name in starred_names.given
             if not (is_given or name.startswith("_") or name in names.bound_here):
@@ -133,7 +133,7 @@ def _take_imported(names: Names) -> None:
     """Follow names that it imports from other modules of the program."""
     for name, dotted in list(names.bound.items()):
         module, _, attribute = dotted.rpartition(".")
-        source = None if dotted in names.own else names.own.get(module)
+        source = None if dotted in names.by_module else names.by_module.get(module)
         if source is None:
             continue
         if attribute in source.bound and attribute not in source.given:
@@ -152,14 +152,14 @@ def _starred_in(source: Names, name: str) -> Given | None:
 def _through(module: Module) -> Iterator[tuple[str, str]]:
     """Yield what attributes of other modules of its program are: `common.tf`."""
     names = module.names
-    if not names.own:
+    if not names.by_module:
         return
     for node in module.nodes:
         if not isinstance(node, ast.Attribute):
             continue
         owner = names.by_imports(node.value)
-        source = None if owner is None else names.own.get(owner)
-        if source is None or f"{owner}.{node.attr}" in names.own:
+        source = None if owner is None else names.by_module.get(owner)
+        if source is None or f"{owner}.{node.attr}" in names.by_module:
             continue
         if node.attr in source.bound:
             yield f"{owner}.{node.attr}", source.bound[node.attr]

@@ -24,7 +24,7 @@ class InProgram:
     of_main: Meaning
     targets_tf1: bool  # whether `import tensorflow` means TensorFlow 1 in the module
     # The modules of the programs that it imports, by dotted name.
-    own: Mapping[str, Module]
+    own_modules: Mapping[str, Module]
     is_main: bool  # whether it is the main file of one
     is_run: bool  # whether it is that and does something when it runs
     # Whether processes start in it: it is run, or is the first `conftest.py` of tests.

@@ -202,7 +202,7 @@ class Programs:
             meaning=meaning,
             of_main=next(lacking, self._of_main.get(module, meaning)),
             targets_tf1=meaning.targets_tf1(module.evidence),
-            own=self._imports[module],
+            own_modules=self._imports[module],
             is_main=is_main,
             is_run=is_run,
             starts=bool(started) and (is_run or not is_main),

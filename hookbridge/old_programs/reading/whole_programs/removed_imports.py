@@ -122,9 +122,7 @@ def missing_modules(module: Module, programs: Programs) -> Iterator[str]:
 
 
 def _own_packages(root: str, module: Module, programs: Programs) -> list[Path]:
-    """Return the folders of a package of the program.
-
-    None if an installed one may be meant.
+    """Return a package's folders in the program; None if it may be an installed one.
 
     The working directory may be the program's folder, where Python looks, too.
     """
@@ -140,7 +138,7 @@ def _own_packages(root: str, module: Module, programs: Programs) -> list[Path]:
 
 
 def _of_libraries(module: Module, programs: Programs) -> Iterator[Import]:
-    own_modules = programs.in_program(module).own
+    own_modules = programs.in_program(module).own_modules
     for imported in all_imports(module.unguarded):
         root = imported.full.partition(".")[0]
         is_own = any(is_below(n, root) for n in own_modules)
@@ -151,7 +149,7 @@ def _of_libraries(module: Module, programs: Programs) -> Iterator[Import]:
 def _is_removed(imported: Import) -> bool:
     if part := removed_part(imported.full):
         row = removed_names()[part]
-        return not (row.replacement or row.is_given_back or is_there(part))
+        return not (row.replacement or row.is_restored or is_there(part))
     num_parts = imported.full.count(".") + 1
     num_modules = num_parts if isinstance(imported.node, ast.Import) else num_parts - 1
     return bool(missing(imported.full, num_modules).rest)

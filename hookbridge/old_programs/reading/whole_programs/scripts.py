@@ -79,4 +79,6 @@ def _is_own(call: ast.Call, module: Module) -> bool:
     if any(getattr(statement, "name", "") == first for statement in module.tree.body):
         return True
     whole = f"{module.names.bound.get(first, '')}{name[len(first) :]}."
-    return any(whole.startswith(f"{own_module}.") for own_module in module.names.own)
+    return any(
+        whole.startswith(f"{own_module}.") for own_module in module.names.by_module
+    )

@@ -72,7 +72,7 @@ def _folders_below(main: Module, programs: Programs) -> Iterator[str]:
     on_path = map(os.path.realpath, filter(None, sys.path[1:]))
     reached = {folder, *programs.added, *on_path}
     for part in programs.parts(main):
-        for dotted, module in programs.in_program(part).own.items():
+        for dotted, module in programs.in_program(part).own_modules.items():
             path = PurePath(module.path)
             path = path.parent if path.stem == "__init__" else path
             root = str(path.parents[dotted.count(".")])

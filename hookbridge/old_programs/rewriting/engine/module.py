@@ -51,7 +51,7 @@ def rewrite_module(
         assigned = module.names.assigned_by_others
         module = Module(changed, module.file)
         module.names.assigned_by_others = assigned
-        link(module, in_program.own)
+        link(module, in_program.own_modules)
         in_program = _rewritten(in_program, module)
         findings = _scanned(module, in_program, target, rules)
         # A change of one walk may let a rule do more in the next walk.

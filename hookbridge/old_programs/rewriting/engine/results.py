@@ -125,7 +125,7 @@ def comments_of(text: str) -> tuple[Todo, ...]:
 
 
 def _starts(nodes: Iterable[ast.AST]) -> list[int]:
-    """First lines of statements, decorators included."""
+    """Return the first lines of statements, decorators included."""
     lines = []
     for node in nodes:
         if isinstance(node, ast.stmt):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from hookbridge.estimator import revive
+from hookbridge.estimator import restored_package
 from hookbridge.ground import patching
 from hookbridge.old_programs.run.joining.joiner import Joiner
 
 
 def join(joiner: Joiner) -> None:
-    """Guests join what Estimators train and evaluate from now on."""
-    namespaces = revive.namespaces()
+    """Let guests join what Estimators train and evaluate from now on."""
+    namespaces = restored_package.namespaces()
     # Every Estimator class derives from this one, and few override these methods.
     base = namespaces.v1.Estimator
     train, evaluate, predict = base.train, base.evaluate, base.predict

@@ -97,10 +97,7 @@ class Joiner:
         return hook
 
     def evaluation_hooks(self) -> list[Any]:
-        """Return new guests as hooks for an evaluation.
-
-        An empty list for an evaluation that the guests themselves asked for.
-        """
+        """Return new guests as hooks; none for an evaluation of the guests' own."""
         if self._here.is_muted:
             return []
         return self._made(

@@ -1,4 +1,4 @@
-"""Whether the Estimator is revived here, and a helper to run code in new processes."""
+"""Whether the Estimator is restored here, and a helper to run code in new processes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 from fork_server import ForkServer
 
-from hookbridge.estimator import revive
+from hookbridge.estimator import restored_package
 
 VERSION = tuple(map(int, importlib.metadata.version("tensorflow").split(".")[:2]))
-REVIVED = VERSION > revive.LAST_WITH_ESTIMATOR
-only_revived = pytest.mark.skipif(
-    not REVIVED, reason="TensorFlow 2.15 has its own Estimator; nothing is revived"
+RESTORED = VERSION > restored_package.LAST_WITH_ESTIMATOR
+only_restored = pytest.mark.skipif(
+    not RESTORED,
+    reason="TensorFlow 2.15 has its own Estimator; nothing is restored",
 )
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from hookbridge.ground import compat, patching
-from hookbridge.old_programs.run.given_back.removed_arguments import whole
+from hookbridge.old_programs.run.restored.restored_arguments import whole
 
 Init: TypeAlias = Callable[..., None]
 # The first TensorFlow, (major, minor), whose `SummarySaverHook` has to have a place.
 _NEEDS_A_PLACE = (2, 22)
 
 
-def bring_back() -> None:
+def restore() -> None:
     """Let these calls mean what they did.
 
     - `TPUClusterResolver("")` is this process, as in TensorFlow 1. Programs with a

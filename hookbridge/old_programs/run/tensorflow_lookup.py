@@ -1,4 +1,4 @@
-"""What the import statements of a program's own files get.
+"""Looks up what the import statements of a program's own files mean.
 
 AutoGraph runs these functions as they are: a function that it converts may import.
 """
@@ -10,19 +10,19 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.contrib.gone import Gone
 from hookbridge.contrib.private_modules import PYTHON
+from hookbridge.contrib.without_replacement import Removed
 from hookbridge.old_programs.reading.names import starred
 from hookbridge.old_programs.reading.names.import_statements import canonical
 from hookbridge.old_programs.run import stars, views
-from hookbridge.old_programs.run.given_back.removed_arguments import not_converted
+from hookbridge.old_programs.run.restored.restored_arguments import not_converted
 from hookbridge.tf1_names.resolution import resolve
 from hookbridge.tf1_names.syntax import is_below
 from hookbridge.tf1_names.target import NEWEST, Target
 
 
-class Answers:
-    """Answers the import statements of one file, by the TensorFlow that it means.
+class TensorFlowLookup:
+    """Looks up the imports of one file, in the TensorFlow that it means.
 
     With `strict`, importing a removed name raises `ImportError`, for imports whose
     error the file catches: it has another way then. Otherwise the name raises when it
@@ -33,29 +33,29 @@ class Answers:
         self._targets_tf1, self._is_strict = targets_tf1, strict
 
     @property
-    def strict(self) -> Answers:
+    def strict(self) -> TensorFlowLookup:
         """The strict form, for imports whose `ImportError` the file catches."""
-        return Answers(self._targets_tf1, strict=True)
+        return TensorFlowLookup(self._targets_tf1, strict=True)
 
     @not_converted
     def module(self, dotted: str) -> Any:
-        """`import dotted as ...`."""
+        """Return what `import dotted as ...` binds."""
         try:
             return self._checked(views.find(self._targets_tf1, dotted), dotted)
         except ModuleNotFoundError:
             if self._is_removed(dotted):
-                return Gone(canonical(dotted))
+                return Removed(canonical(dotted))
             raise
 
     @not_converted
     def root(self, dotted: str) -> Any:
-        """`import dotted`, which binds the first part."""
+        """Return what `import dotted` binds: the first part."""
         self.module(dotted)
         return views.find(self._targets_tf1, dotted.partition(".")[0])
 
     @not_converted
     def name(self, dotted: str, name: str) -> Any:
-        """`from dotted import name`."""
+        """Return what `from dotted import name` binds."""
         module = self.module(dotted)
         try:
             value = self._checked(getattr(module, name), f"{dotted}.{name}")
@@ -69,7 +69,7 @@ class Answers:
                 return views.find(self._targets_tf1, f"{dotted}.{name}")
             except ImportError:
                 if self._is_removed(f"{dotted}.{name}"):
-                    return Gone(canonical(f"{dotted}.{name}"))
+                    return Removed(canonical(f"{dotted}.{name}"))
                 raise ImportError(
                     f"cannot import name '{name}' from '{dotted}'"
                 ) from missing
@@ -87,30 +87,30 @@ class Answers:
         )
 
     def _checked(self, value: object, dotted: str) -> Any:
-        if self._is_strict and isinstance(value, Gone):
+        if self._is_strict and isinstance(value, Removed):
             raise ModuleNotFoundError(f"No module named '{dotted}'", name=dotted)
         return value
 
     @not_converted
-    def there(self, value: object) -> Any:
-        """Return what a name means in a file that catches its `AttributeError`."""
-        if isinstance(value, Gone):
+    def or_raise_if_removed(self, value: object) -> Any:
+        """Return a value that a file reads in a `try`; raise for a removed name."""
+        if isinstance(value, Removed):
             raise AttributeError(f"TensorFlow removed this name: {value!r}")
         return value
 
     @not_converted
     def has(self, value: object, name: str) -> bool:
-        """`hasattr(value, name)`: a program that asks has another way without it."""
+        """Return `hasattr(value, name)` of a program that can do without the name."""
         if value is views.compat_v1():
             value = tf.compat.v1  # what is added to it was not there in TensorFlow 1.15
         if not hasattr(value, name):
             return False
-        is_module = inspect.ismodule(value) or isinstance(value, Gone)
-        return not (is_module and isinstance(getattr(value, name), Gone))
+        is_module = inspect.ismodule(value) or isinstance(value, Removed)
+        return not (is_module and isinstance(getattr(value, name), Removed))
 
     @not_converted
     def star(self, dotted: str, namespace: dict[str, Any], *free: str) -> None:
-        """Answer `from dotted import *`.
+        """Look up `from dotted import *`.
 
         Args:
           dotted: the module.
@@ -134,5 +134,5 @@ class Answers:
 
 
 # Each rewritten file imports one of these under the name `statements.HELPER`.
-for_tf1: Answers = Answers(targets_tf1=True)
-for_tf2: Answers = Answers(targets_tf1=False)
+for_tf1: TensorFlowLookup = TensorFlowLookup(targets_tf1=True)
+for_tf2: TensorFlowLookup = TensorFlowLookup(targets_tf1=False)

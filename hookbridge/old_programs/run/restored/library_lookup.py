@@ -1,6 +1,6 @@
-"""What the names and imports of a program's own files mean, removed ones among them.
+"""Looks up the names and imports of a program's own files, removed ones among them.
 
-Other files keep their libraries as they are. `asking` writes the calls of these.
+Other files keep their libraries as they are. `lookup_calls` writes the calls of this.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import Any
 
 from hookbridge.ground.patching import MISSING
 from hookbridge.legacy.removed_attributes import attribute
-from hookbridge.old_programs.run.given_back import (
-    removed_arguments,
-    removed_names,
-    removed_randomness,
+from hookbridge.old_programs.run.restored import (
+    restored_arguments,
+    restored_names,
+    restored_randomness,
 )
-from hookbridge.old_programs.run.given_back.removed_arguments import not_converted
+from hookbridge.old_programs.run.restored.restored_arguments import not_converted
 from hookbridge.tf1_names import removed_in_libraries
 
 _TFP = "tensorflow_probability"
 
 
-class Reader:
-    """Reads names as a file of the program means them, or one of an old library.
+class LibraryLookup:
+    """Looks up names as a file of the program means them, or one of an old library.
 
     Args:
       takes_more: whether functions also take the arguments that they no longer take.
@@ -38,35 +38,35 @@ class Reader:
 
     @not_converted
     def of(self, owner: object, name: str) -> Any:
-        """`owner.name`."""
+        """Return `owner.name`."""
         if isinstance(owner, types.ModuleType):
             return self._of_module(owner, name)
         if self._takes_more and isinstance(owner, random.Random):
-            return removed_randomness.of_generator(owner, name)
+            return restored_randomness.of_generator(owner, name)
         return attribute(owner, name)
 
     @not_converted
     def module(self, dotted: str) -> Any:
-        """`import dotted as ...`."""
+        """Return what `import dotted as ...` binds."""
         try:
             return importlib.import_module(dotted)
         except ModuleNotFoundError as e:
-            is_lost = f"{dotted}.".startswith(f"{e.name}.") and _was_there(dotted)
-            given_back = removed_names.module_or_value(dotted) if is_lost else MISSING
-            if given_back is MISSING:
+            is_removed = f"{dotted}.".startswith(f"{e.name}.") and _was_there(dotted)
+            restored = restored_names.module_or_value(dotted) if is_removed else MISSING
+            if restored is MISSING:
                 raise
-            return given_back
+            return restored
 
     @not_converted
     def root(self, dotted: str) -> Any:
-        """`import dotted`, which binds the first part."""
+        """Return what `import dotted` binds: the first part."""
         imported = self.module(dotted)
         root = dotted.partition(".")[0]
         return imported if root == dotted else self.module(root)
 
     @not_converted
     def name(self, dotted: str, name: str) -> Any:
-        """`from dotted import name`."""
+        """Return what `from dotted import name` binds."""
         module = self.module(dotted)
         try:
             return self.of(module, name)
@@ -80,13 +80,13 @@ class Reader:
 
     @not_converted
     def star(self, dotted: str, space: dict[str, Any], *free: str) -> None:
-        """Answer `from dotted import *`.
+        """Look up `from dotted import *`.
 
         Args:
           dotted: the module.
           space: the variables of the file, which get the names.
           *free: the names that the file reads bare; those among them that the library
-            removed are given back.
+            removed are given too.
         """
         module = self.module(dotted)
         listed = vars(module).get("__all__")
@@ -94,8 +94,10 @@ class Reader:
         for name in names:
             space[name] = getattr(module, name)
         for name in free:
-            is_lost = name not in names and f"{dotted}.{name}" in removed_names.names()
-            if name in names or (is_lost and not hasattr(builtins, name)):
+            is_removed = (
+                name not in names and f"{dotted}.{name}" in restored_names.names()
+            )
+            if name in names or (is_removed and not hasattr(builtins, name)):
                 space[name] = self.of(module, name)
 
     def _of_module(self, module: types.ModuleType, name: str) -> Any:
@@ -103,16 +105,16 @@ class Reader:
         full = f"{_written(module)}.{name}"
         # Not `hasattr`: NumPy warns of some of these names.
         if name not in vars(module):
-            if full in removed_names.names():
-                value = removed_names.value(full)
+            if full in restored_names.names():
+                value = restored_names.value(full)
                 if value is not MISSING:
                     return value
-            elif full in removed_names.modules():
+            elif full in restored_names.modules():
                 return self._module_below(module, name)
         value = getattr(module, name)
-        is_changed = self._takes_more and full in removed_arguments.FUNCTIONS
+        is_changed = self._takes_more and full in restored_arguments.FUNCTIONS
         if is_changed and inspect.isroutine(value):
-            return removed_arguments.taking_more(full, value)
+            return restored_arguments.taking_more(full, value)
         return value
 
     def _module_below(self, module: types.ModuleType, name: str) -> Any:
@@ -123,7 +125,7 @@ class Reader:
             full = f"{module.__name__}.{name}"
             if importlib.util.find_spec(full) is not None:
                 raise  # the file has not imported it
-            return removed_names.module(full)
+            return restored_names.module(full)
 
 
 def _written(module: types.ModuleType) -> str:
@@ -143,6 +145,6 @@ def _was_there(dotted: str) -> bool:
     return importlib.util.find_spec(root) is not None
 
 
-# A file imports one of these under the name `asking.HELPER`.
-for_program = Reader(takes_more=True)
-for_library = Reader(takes_more=False)
+# A file imports one of these under the name `lookup_calls.HELPER`.
+for_program = LibraryLookup(takes_more=True)
+for_library = LibraryLookup(takes_more=False)

@@ -16,7 +16,7 @@ from hookbridge.tf1_names.syntax import is_below
 _SLIM = "tf_slim"
 
 
-def mend() -> None:
+def restore() -> None:
     """Give tf_slim's modules the view of TensorFlow that `hookbridge run` gives them.
 
     TensorFlow's own modules stay as they are. Nothing happens without tf_slim.
@@ -26,10 +26,10 @@ def mend() -> None:
     importlib.import_module(_SLIM)
     for name, module in list(sys.modules.items()):
         if is_below(name, _SLIM):
-            Patches(module, _mended(module)).install()
+            Patches(module, _restored_views(module)).install()
 
 
-def _mended(module: types.ModuleType) -> dict[str, types.ModuleType]:
+def _restored_views(module: types.ModuleType) -> dict[str, types.ModuleType]:
     """Return the private modules of TensorFlow among a module's names, as views."""
     return {
         name: private_modules.find(value.__name__)

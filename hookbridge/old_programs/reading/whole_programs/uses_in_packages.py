@@ -1,6 +1,6 @@
 """What installed packages use of the names that NumPy removed.
 
-`hookbridge run` gives these names back to the files that use them, so that such a
+`hookbridge run` restores these names for the files that use them, so that such a
 package runs under it; it does not run by itself.
 """
 
@@ -32,25 +32,25 @@ _SKIPPED = frozenset({"test", "tests", "testing", "benchmarks"})
 
 
 @functools.cache
-def _lost() -> frozenset[str]:
-    """Return the names that are given back."""
+def _restored() -> frozenset[str]:
+    """Return the names that `hookbridge run` restores."""
     return frozenset(
         name
         for name, row in removed_names().items()
         if row.library == _LIBRARY
-        and (row.replacement or row.is_given_back)
-        and not row.is_method  # only the program's own files get these back
+        and (row.replacement or row.is_restored)
+        and not row.is_method  # only the program's own files get these
     )
 
 
 @functools.cache
 def _seen() -> re.Pattern[bytes]:
     """Return what a file has that uses one of them; few files of newer packages do."""
-    inside = "|".join(sorted(re.escape(name.partition(".")[2]) for name in _lost()))
+    inside = "|".join(sorted(re.escape(name.partition(".")[2]) for name in _restored()))
     return re.compile(rf"\b(?:np|numpy)\.(?:{inside})\b(?!\.)".encode())
 
 
-def library_losses(module: Module) -> Iterator[tuple[str, Use, int]]:
+def uses_in_packages(module: Module) -> Iterator[tuple[str, Use, int]]:
     """Yield the packages that a file imports and that use removed names.
 
     Each with the first use and their number. Nothing is imported. A package of many
@@ -80,6 +80,6 @@ def _uses(folder: str) -> tuple[Use, ...]:
             continue
         for node, full in uses(module.nodes, module.names):
             part = removed_part(full)
-            if part in _lost() and id(node) not in module.guarded:
+            if part in _restored() and id(node) not in module.guarded:
                 first_uses.setdefault((part, file), Use(part, file, node.lineno))
     return tuple(first_uses.values())

@@ -1,4 +1,4 @@
-"""The revived package: what it sees, what it leaves unchanged, what it needs."""
+"""The restored package: what it sees, what it leaves unchanged, what it needs."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import Any
 import estimator_package_scan
 import pytest
 from fork_server import ForkServer
-from revived import only_revived, run_forked
+from restored_estimator import only_restored, run_forked
 
 import hookbridge as hb
 from hookbridge import errors
-from hookbridge.estimator import needs, revive, stand_ins, view
+from hookbridge.estimator import needs, restored_package, stand_ins, view
 from hookbridge.estimator.facade import Facade
 from hookbridge.ground import compat
 
 
 @pytest.mark.slow
-@only_revived
+@only_restored
 def test_tensorflow_and_keras_3_are_left_as_they_were(fork_server: ForkServer) -> None:
     changed = run_forked(
         fork_server,
@@ -67,7 +67,7 @@ def test_tensorflow_and_keras_3_are_left_as_they_were(fork_server: ForkServer) -
     assert changed == "True True set() False 3"
 
 
-@only_revived
+@only_restored
 def test_without_the_extra_the_error_says_what_to_install(
     subtests: pytest.Subtests,
     monkeypatch: pytest.MonkeyPatch,
@@ -79,7 +79,7 @@ def test_without_the_extra_the_error_says_what_to_install(
     }
     for missing, install in installs.items():
         with subtests.test(str(missing)):
-            revive.namespaces.cache_clear()
+            restored_package.namespaces.cache_clear()
             with monkeypatch.context() as patch:
                 patch.setattr(
                     importlib.util,
@@ -100,7 +100,7 @@ def test_without_the_extra_the_error_says_what_to_install(
 
 
 @pytest.mark.slow
-@only_revived
+@only_restored
 def test_package_imported_too_early_by_a_shim_says_so(fork_server: ForkServer) -> None:
     message = run_forked(
         fork_server,
@@ -118,7 +118,7 @@ def test_package_imported_too_early_by_a_shim_says_so(fork_server: ForkServer) -
     assert "hb.estimator.install()" in message
 
 
-@only_revived
+@only_restored
 def test_moved_names_are_all_named_in_one_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -157,7 +157,7 @@ def in_view(name: str) -> Any:
     return functools.reduce(getattr, name.split("."), view.tensorflow_view())
 
 
-@only_revived
+@only_restored
 def test_every_public_name_the_package_reads_is_in_its_view() -> None:
     tpu_only = {
         f"compat.v1.tpu.experimental.{name}Parameters"
@@ -188,10 +188,10 @@ def test_facade_passes_changes_on_to_the_real_module() -> None:
     assert not hasattr(real, "made_up") and not hasattr(facade, "made_up")
 
 
-@only_revived
+@only_restored
 def test_stand_ins_are_still_needed() -> None:
     for name, row in stand_ins.STAND_INS.items():
-        if row.gone:
+        if row.is_removed:
             with pytest.raises(ModuleNotFoundError):
                 importlib.import_module(name)
         else:
@@ -199,7 +199,7 @@ def test_stand_ins_are_still_needed() -> None:
             assert not any(hasattr(real, missing) for missing in row.missing), name
 
 
-@only_revived
+@only_restored
 def test_tpu_parts_that_are_gone_refuse_by_name() -> None:
     import tensorflow as tf
 
@@ -218,14 +218,16 @@ def test_tpu_parts_that_are_gone_refuse_by_name() -> None:
 def test_everyone_else_imports_as_before() -> None:
     assert builtins.__import__ is not view.view_import
     assert importlib.util.find_spec("json") is not None
-    assert revive.PackageFinder.find_spec("tensorflow") is None
-    assert revive.PackageFinder.find_spec("tensorflow_estimator_of_mine") is None
-    # Reviving twice changes nothing.
-    first = revive.namespaces()
+    assert restored_package.PackageFinder.find_spec("tensorflow") is None
+    assert (
+        restored_package.PackageFinder.find_spec("tensorflow_estimator_of_mine") is None
+    )
+    # Restoring twice changes nothing.
+    first = restored_package.namespaces()
     before = dict(sys.modules), list(sys.meta_path)
-    assert revive.namespaces() is first
+    assert restored_package.namespaces() is first
     assert (dict(sys.modules), list(sys.meta_path)) == before
-    assert sys.meta_path.count(revive.PackageFinder) <= 1
+    assert sys.meta_path.count(restored_package.PackageFinder) <= 1
 
 
 TRAIN_BOTH = """
@@ -260,7 +262,7 @@ TRAIN_BOTH = """
 
 
 @pytest.mark.slow
-@only_revived
+@only_restored
 @pytest.mark.parametrize(("legacy", "name"), [("0", "keras"), ("1", "tf_keras")])
 def test_estimators_and_models_of_tf_keras_take_turns_in_one_process(
     fork_server: ForkServer, legacy: str, name: str

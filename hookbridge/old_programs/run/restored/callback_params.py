@@ -6,11 +6,11 @@ import functools
 from typing import Any
 
 from hookbridge.ground.protocols import KerasModel
-from hookbridge.old_programs.run.given_back.fit_calls import change_fit
+from hookbridge.old_programs.run.restored.fit_calls import change_fit
 
 
-def bring_back() -> None:
-    """Lets `fit` of Keras 2 tell its callbacks metrics, samples and the batch size.
+def restore() -> None:
+    """Let `fit` of Keras 2 tell its callbacks metrics, samples and the batch size.
 
     The method stays changed until the process ends.
     """

@@ -76,7 +76,7 @@ def namespaces() -> Namespaces:
     if not any(finder is PackageFinder for finder in sys.meta_path):
         sys.meta_path.insert(0, PackageFinder)
     try:
-        revived = Namespaces(
+        restored = Namespaces(
             *(
                 importlib.import_module(
                     f"{PACKAGE}.python.estimator.api._{v}.estimator"
@@ -85,7 +85,7 @@ def namespaces() -> Namespaces:
             )
         )
         feeding_threads.end_before_the_process()
-        return revived
+        return restored
     except compat.PrivateNameMovedError:
         _forget()
         raise

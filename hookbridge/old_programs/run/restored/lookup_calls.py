@@ -1,8 +1,8 @@
-"""Lets a program's file ask `reading` for the names that libraries removed.
+"""Writes calls into a file that look up what libraries removed.
 
-`np.float` becomes `__hookbridge_given__.of(np, "float")`, at the same place in the
+`np.float` becomes `__hookbridge_restored__.of(np, "float")`, at the same place in the
 file, so that tracebacks show the right lines. The modules themselves stay as they are,
-and so does every file that does not ask.
+and so does every file that uses no removed name.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Any, TypeGuard
 from hookbridge.legacy import removed_attributes
 from hookbridge.old_programs.reading.names.bound_names import Names
 from hookbridge.old_programs.reading.names.import_statements import imports, loaded
-from hookbridge.old_programs.run.given_back import (
-    removed_arguments,
-    removed_names,
-    removed_randomness,
+from hookbridge.old_programs.run.restored import (
+    restored_arguments,
+    restored_names,
+    restored_randomness,
 )
 from hookbridge.tf1_names import removed_in_libraries
 from hookbridge.tf1_names.syntax import called_function, root_of
 
-HELPER = "__hookbridge_given__"
-_READING = "hookbridge.old_programs.run.given_back.reading"
+HELPER = "__hookbridge_restored__"
+_LIBRARY_LOOKUP = "hookbridge.old_programs.run.restored.library_lookup"
 
 
 @functools.cache
@@ -38,7 +38,7 @@ def _of_modules() -> frozenset[str]:
 @functools.cache
 def _of_objects() -> frozenset[str]:
     """Return the names of methods that classes no longer have, or that take more."""
-    return removed_attributes.names() | removed_randomness.OLD_CALLS.keys()
+    return removed_attributes.names() | restored_randomness.OLD_CALLS.keys()
 
 
 @functools.cache
@@ -47,38 +47,41 @@ def _words() -> re.Pattern[bytes]:
     return re.compile(rf"\b(?:{'|'.join(map(re.escape, words))})\b".encode())
 
 
-def may_ask(source: bytes) -> bool:
-    """Return whether a file may use one of these names."""
+def may_need_lookups(source: bytes) -> bool:
+    """Return whether a file may use a name that a library removed."""
     return _words().search(source) is not None
 
 
-def asked(tree: ast.Module) -> ast.ImportFrom | None:
-    """Let a module ask; return the import that it begins with, None if it needs none.
+def add_lookups(tree: ast.Module) -> ast.ImportFrom | None:
+    """Write the calls into a file of the program; return the import that they need.
 
     Args:
       tree: the module; it is changed.
+
+    Returns:
+      None if the file needs no call.
     """
-    asking = _Asking(tree)
-    asking.visit(tree)
-    if not asking.has_asked:
+    lookups = _ProgramLookups(tree)
+    lookups.visit(tree)
+    if not lookups.has_calls:
         return None
-    return ast.ImportFrom(_READING, [ast.alias("for_program", HELPER)], 0)
+    return ast.ImportFrom(_LIBRARY_LOOKUP, [ast.alias("for_program", HELPER)], 0)
 
 
-def asked_by_name(
+def with_library_lookups(
     tree: ast.Module, names: Names, guarded: Collection[int]
 ) -> ast.Module:
-    """Return a module of a library, which asks for removed names that it means.
+    """Return a module of a library that looks up the removed names that it uses.
 
     Args:
       tree: the module; it is changed.
       names: what its names mean.
       guarded: the ids of the nodes for whose failure it is prepared.
     """
-    asking = _AskingByName(names, guarded)
-    asking.visit(tree)
-    if asking.has_asked:
-        helper = ast.ImportFrom(_READING, [ast.alias("for_library", HELPER)], 0)
+    lookups = _LibraryLookups(names, guarded)
+    lookups.visit(tree)
+    if lookups.has_calls:
+        helper = ast.ImportFrom(_LIBRARY_LOOKUP, [ast.alias("for_library", HELPER)], 0)
         put_first(tree, [helper])
     return ast.fix_missing_locations(tree)
 
@@ -95,8 +98,8 @@ def put_first(tree: ast.Module, helpers: Iterable[ast.stmt]) -> None:
     tree.body[index:index] = [ast.copy_location(helper, start) for helper in helpers]
 
 
-def is_asked(node: ast.AST) -> TypeGuard[ast.Call]:
-    """Return whether a node is what an attribute of a module becomes."""
+def is_lookup(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Return whether a node is the call that looks up an attribute."""
     return (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
@@ -113,23 +116,23 @@ def _comes_first(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
-def answered(
+def import_by_calls(
     node: ast.Import,
-    is_answered: Callable[[str], bool],
+    is_looked_up: Callable[[str], bool],
     call: Callable[[str, str], ast.Call],
 ) -> ast.AST | list[ast.stmt]:
     """Return an import with a statement for each name, or unchanged.
 
     Args:
       node: the import.
-      is_answered: whether a call takes the place of the import of a module.
+      is_looked_up: whether a call takes the place of the import of a module.
       call: makes it, of a method (`module` or `root`) and the name of the module.
     """
-    if not any(is_answered(alias.name) for alias in node.names):
+    if not any(is_looked_up(alias.name) for alias in node.names):
         return node
     statements: list[ast.stmt] = []
     for import_ in imports(node):
-        if is_answered(import_.full):
+        if is_looked_up(import_.full):
             method = "module" if import_.alias.asname else "root"
             statements.append(bind(import_.bound, call(method, import_.full)))
         else:
@@ -137,60 +140,24 @@ def answered(
     return [ast.copy_location(statement, node) for statement in statements]
 
 
-class _Asking(ast.NodeTransformer):
-    """Replaces what a module reads of removed names."""
+class _Lookups(ast.NodeTransformer):
+    """Replaces the imports of removed names by calls."""
 
-    def __init__(self, tree: ast.Module) -> None:
-        self.has_asked = False
-        self._of_any = _of_objects() | _of_modules()
-        self._names = Names(tree, ())
-        self._aliases = set(self._aliases_in(tree))
-
-    def _aliases_in(self, tree: ast.Module) -> Iterator[str]:
-        """Yield the names of what is read of a module: `tfd = tfp.distributions`."""
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute):
-                root = root_of(node.value)
-                if isinstance(root, ast.Name) and self._names.scopes.may_be_module(
-                    root
-                ):
-                    yield from (t.id for t in node.targets if isinstance(t, ast.Name))
+    def __init__(self, names: Names) -> None:
+        self.has_calls = False  # whether something was replaced
+        self._names = names
 
     def visit_match_case(self, node: ast.match_case) -> ast.AST:
         """Leave a pattern as it is: it has no calls."""
         node.body = [self.visit(statement) for statement in node.body]
         return node
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """Ask for each attribute of such a name."""
-        root, scopes = root_of(node), self._names.scopes
-        is_of_module = isinstance(root, ast.Name) and (
-            root.id in self._aliases or scopes.may_be_module(root)
-        )
-        self.generic_visit(node)
-        known = self._of_any if is_of_module else _of_objects()
-        if node.attr not in known or not isinstance(node.ctx, ast.Load):
-            return node
-        return ast.copy_location(self._call("of", node.value, node.attr), node)
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Ask for `getattr(module, name)` and `import_module("name")`."""
-        self.generic_visit(node)
-        if _is_removed(name := loaded(node)):
-            return ast.copy_location(self._call("module", name), node)
-        is_asking = called_function(node) == "getattr" and not node.keywords
-        if is_asking and len(node.args) == 2:
-            owner = node.args[0]
-            if isinstance(owner, ast.Name) and self._names.scopes.may_be_module(owner):
-                return ast.copy_location(self._call("of", *node.args), node)
-        return node
-
     def visit_Import(self, node: ast.Import) -> ast.AST | list[ast.stmt]:
-        """Each alias becomes a statement, in order."""
-        return answered(node, _is_removed, self._call)
+        """Make a statement of each alias, in order."""
+        return import_by_calls(node, _is_removed, self._call)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.stmt]:
-        """Each name becomes a statement, in order."""
+        """Make a statement of each name, in order."""
         if node.level or not node.module:
             return node
         statements: list[ast.stmt] = []
@@ -212,32 +179,70 @@ class _Asking(ast.NodeTransformer):
         return [ast.copy_location(statement, node) for statement in statements]
 
     def _call(self, method: str, *words: str | ast.expr) -> ast.Call:
-        self.has_asked = True
+        self.has_calls = True
         return call_of(ast.Name(HELPER, ast.Load()), method, *words)
 
 
-class _AskingByName(_Asking):
-    """Replaces only what was removed for certain, and what nothing guards."""
+class _ProgramLookups(_Lookups):
+    """Replaces also what a file of the program may read of removed names."""
 
-    def __init__(self, names: Names, guarded: Collection[int]) -> None:
-        self.has_asked = False
-        self._names = names
-        self._guarded = guarded
+    def __init__(self, tree: ast.Module) -> None:
+        super().__init__(Names(tree, ()))
+        self._of_any = _of_objects() | _of_modules()
+        self._aliases = set(self._aliases_in(tree))
 
-    def visit(self, node: ast.AST) -> Any:
-        """Visit each node."""
-        return node if id(node) in self._guarded else super().visit(node)
+    def _aliases_in(self, tree: ast.Module) -> Iterator[str]:
+        """Yield the names of what is read of a module: `tfd = tfp.distributions`."""
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute):
+                root = root_of(node.value)
+                if isinstance(root, ast.Name) and self._names.scopes.may_be_module(
+                    root
+                ):
+                    yield from (t.id for t in node.targets if isinstance(t, ast.Name))
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """Ask for a removed name of a module."""
-        full = self._names.canonical(node)
-        if full not in removed_names.names() or not isinstance(node.ctx, ast.Load):
-            return self.generic_visit(node)
+        """Look up each attribute that has a removed name."""
+        root, scopes = root_of(node), self._names.scopes
+        is_of_module = isinstance(root, ast.Name) and (
+            root.id in self._aliases or scopes.may_be_module(root)
+        )
+        self.generic_visit(node)
+        known = self._of_any if is_of_module else _of_objects()
+        if node.attr not in known or not isinstance(node.ctx, ast.Load):
+            return node
         return ast.copy_location(self._call("of", node.value, node.attr), node)
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
-        """Change the parts of a call, not the call itself."""
-        return self.generic_visit(node)
+        """Look up `getattr(module, name)` and `import_module("name")`."""
+        self.generic_visit(node)
+        if _is_removed(name := loaded(node)):
+            return ast.copy_location(self._call("module", name), node)
+        is_getattr = called_function(node) == "getattr" and not node.keywords
+        if is_getattr and len(node.args) == 2:
+            owner = node.args[0]
+            if isinstance(owner, ast.Name) and self._names.scopes.may_be_module(owner):
+                return ast.copy_location(self._call("of", *node.args), node)
+        return node
+
+
+class _LibraryLookups(_Lookups):
+    """Replaces only what was removed for certain, and what nothing guards."""
+
+    def __init__(self, names: Names, guarded: Collection[int]) -> None:
+        super().__init__(names)
+        self._guarded = guarded
+
+    def visit(self, node: ast.AST) -> Any:
+        """Visit each node that is not guarded."""
+        return node if id(node) in self._guarded else super().visit(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """Look up a removed name of a module."""
+        full = self._names.canonical(node)
+        if full not in restored_names.names() or not isinstance(node.ctx, ast.Load):
+            return self.generic_visit(node)
+        return ast.copy_location(self._call("of", node.value, node.attr), node)
 
 
 def _is_removed(dotted: str) -> bool:
@@ -247,18 +252,18 @@ def _is_removed(dotted: str) -> bool:
 
 @functools.cache
 def _modules() -> frozenset[str]:
-    below = (n for n in removed_names.modules() if "." in n)
+    below = (n for n in restored_names.modules() if "." in n)
     rows = removed_in_libraries.removed_names()
     alone = (n for n, row in rows.items() if "." not in n and row.library == "Python")
     return frozenset(
-        {*below, *alone} & {*removed_names.modules(), *removed_names.names()}
+        {*below, *alone} & {*restored_names.modules(), *restored_names.names()}
     )
 
 
 @functools.cache
 def _imported() -> frozenset[str]:
-    names: set[str] = {*removed_names.names(), *removed_names.modules()}
-    return frozenset(names | removed_arguments.FUNCTIONS)
+    names: set[str] = {*restored_names.names(), *restored_names.modules()}
+    return frozenset(names | restored_arguments.FUNCTIONS)
 
 
 @functools.cache

@@ -14,7 +14,7 @@ from hookbridge.tf1_names.target import NEWEST, Target, had_in_tf1
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
-class Gone:
+class Removed:
     """A name that nothing replaces; its full name is `tf.contrib.gan.GANModel`.
 
     It can be imported, looked at and passed on. Calling it, deriving from it,
@@ -35,7 +35,7 @@ class Gone:
         is_known = had_in_tf1(self._name) and self._name.startswith("tf.contrib.")
         if name.startswith("__") or (is_known and not had_in_tf1(inside)):
             raise AttributeError(f"`{self._name}` has no attribute `{name}`")
-        return Gone(inside)
+        return Removed(inside)
 
     def __exit__(self, *error: Any) -> None:
         """Never called: `with` needs it before it calls `__enter__`, which raises."""

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from hookbridge.old_programs.run.given_back.fit_calls import change_fit
+from hookbridge.old_programs.run.restored.fit_calls import change_fit
 
 
-def bring_back() -> None:
+def restore() -> None:
     """Let `fit` of Keras 2 give its callbacks the data of the validation.
 
     The methods stay changed until the process ends.

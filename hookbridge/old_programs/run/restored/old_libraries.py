@@ -14,8 +14,9 @@ from importlib.machinery import SourceFileLoader
 from hookbridge.ground.groups import grouped
 from hookbridge.old_programs.reading.one_file.modules import Unread, read_module
 from hookbridge.old_programs.reading.whole_programs.libraries import package_of
-from hookbridge.old_programs.reading.whole_programs.library_losses import LEFT_ALONE
-from hookbridge.old_programs.run.given_back import asking, removed_names
+from hookbridge.old_programs.reading.whole_programs.uses_in_packages import LEFT_ALONE
+from hookbridge.old_programs.run.restored import restored_names
+from hookbridge.old_programs.run.restored.lookup_calls import with_library_lookups
 from hookbridge.tf1_names import removed_in_libraries
 
 _LIBRARIES = ("Python", "NumPy")
@@ -32,7 +33,7 @@ class OldLibraryLoader(SourceFileLoader):
         module = read_module(path)
         if isinstance(module, Unread):
             return compile(self.get_data(path), path, "exec", dont_inherit=True)
-        tree = asking.asked_by_name(module.tree, module.names, module.guarded)
+        tree = with_library_lookups(module.tree, module.names, module.guarded)
         code: types.CodeType = compile(tree, path, "exec", dont_inherit=True)
         return code
 
@@ -56,7 +57,7 @@ def _patterns() -> list[tuple[bytes, re.Pattern[bytes]]]:
     A beginning is looked for first: that is quick, and most files have none.
     """
     rows = removed_in_libraries.removed_names()
-    known = removed_names.names() & rows.keys()
+    known = restored_names.names() & rows.keys()
     parts = (n.rpartition(".") for n in known if rows[n].library in _LIBRARIES)
     below = grouped((module, name) for module, _, name in parts)
     texts: dict[str, str] = {f"import {name}": r"\b" for name in below.pop("", ())}

@@ -16,7 +16,7 @@ import numpy as np
 from hookbridge import errors
 from hookbridge.ground.imports.extras import is_installed
 from hookbridge.ground.patching import MISSING
-from hookbridge.legacy.removed_attributes import name_today
+from hookbridge.legacy.removed_attributes import current_name
 from hookbridge.tf1_names.removed_in_libraries import removed_names
 
 
@@ -139,7 +139,7 @@ def value(name: str) -> Any:
         return _AGAIN[name]
     if name in _OURS:
         return _OURS[name]
-    replacement = name_today(removed_names()[name].replacement)
+    replacement = current_name(removed_names()[name].replacement)
     root = replacement.partition(".")[0]
     if hasattr(builtins, root):  # `str.maketrans`
         return pkgutil.resolve_name(f"builtins.{replacement}")
@@ -155,7 +155,7 @@ def value(name: str) -> Any:
         ) from None
 
 
-class LostModule(types.ModuleType):
+class RestoredModule(types.ModuleType):
     """A module that its library has removed, with the names that `value` knows."""
 
     def __init__(self, name: str) -> None:
@@ -164,8 +164,8 @@ class LostModule(types.ModuleType):
 
     def __getattr__(self, name: str) -> Any:
         full = f"{self.__name__}.{name}"
-        if full in names() and (given_back := value(full)) is not MISSING:
-            return given_back
+        if full in names() and (restored := value(full)) is not MISSING:
+            return restored
         if full in modules():
             return module(full)
         raise AttributeError(f"module '{self.__name__}' has no attribute '{name}'")
@@ -176,9 +176,9 @@ class LostModule(types.ModuleType):
 
 
 @functools.cache
-def module(name: str) -> LostModule:
+def module(name: str) -> RestoredModule:
     """Return the module of `modules` that a library has removed."""
-    return LostModule(name)
+    return RestoredModule(name)
 
 
 def module_or_value(name: str) -> Any:

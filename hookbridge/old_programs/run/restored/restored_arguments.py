@@ -14,7 +14,7 @@ import numpy as np
 
 from hookbridge.ground.patching import assign
 from hookbridge.legacy import numpy_arrays
-from hookbridge.old_programs.run.given_back import removed_randomness
+from hookbridge.old_programs.run.restored import restored_randomness
 from hookbridge.tf1_names import old_values
 from hookbridge.tf1_names.changes import OF_FUNCTIONS, Change
 
@@ -78,10 +78,7 @@ def not_converted(function: _Any) -> _Any:
 
 
 def way_out(error: BaseException) -> str:
-    """Return what to do about a value that cannot be taken again.
-
-    Empty for another error.
-    """
+    """Return what to do about an error of a refused value; empty for other errors."""
     said, version = str(error), np.lib.NumpyVersion(np.__version__)
     if version >= "2.0.0" and isinstance(error, OverflowError) and _TOO_LARGE in said:
         where = "" if sys.version_info < (3, 13) else ", on a Python up to 3.12,"
@@ -153,12 +150,12 @@ def _reading(
 
 
 def _loading(
-    today: str, function: _Function, /, stream: object, *loader: Any, **named: Any
+    current: str, function: _Function, /, stream: object, *loader: Any, **named: Any
 ) -> Any:
     """Call the function of a stream and a loader, which does without a loader."""
     if loader or named:
         return function(stream, *loader, **named)
-    return pkgutil.resolve_name(today)(stream)
+    return pkgutil.resolve_name(current)(stream)
 
 
 def _of_unequal_lists(function: _Function, /, *args: Any, **named: Any) -> Any:
@@ -184,10 +181,10 @@ _OLD_CALLS: dict[str, _Function] = {
     **dict.fromkeys(_OF_LISTS, _of_unequal_lists),
     **dict.fromkeys(old_values.OF_ARRAYS, numpy_arrays.of_unequal_rows),
     **{
-        name: functools.partial(_loading, today)
-        for name, today in old_values.LOADING.items()
+        name: functools.partial(_loading, current)
+        for name, current in old_values.LOADING.items()
     },
-    **{f"random.{n}": call for n, call in removed_randomness.OLD_CALLS.items()},
+    **{f"random.{n}": call for n, call in restored_randomness.OLD_CALLS.items()},
 }
 # Every function that takes old arguments again.
 FUNCTIONS: frozenset[str] = frozenset({*_OLD_CALLS, *OF_FUNCTIONS})

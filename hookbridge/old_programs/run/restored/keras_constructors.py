@@ -11,7 +11,7 @@ from typing import Any
 from hookbridge.contrib.private_modules import keras2_package
 from hookbridge.ground import patching
 from hookbridge.tf1_names.changes import changes_in
-from hookbridge.tf1_names.keras_arguments import of_today
+from hookbridge.tf1_names.keras_arguments import current_arguments
 
 # The modules that have the classes, below the package of Keras 2 and in its v1 API.
 _MODULES = ("layers", "models", "optimizers", "optimizers.legacy")
@@ -19,7 +19,7 @@ _V1 = "api._v1.keras"
 
 
 @functools.cache
-def bring_back() -> None:
+def restore() -> None:
     """Let the constructors of Keras 2 take the arguments that Keras 1 had.
 
     The classes stay changed until the process ends.
@@ -50,5 +50,5 @@ def _with_old_arguments(
     name: str, init: Callable[..., None], self: Any, /, *args: Any, **named: Any
 ) -> None:
     """Call a constructor, which takes the old arguments, too."""
-    args, named = of_today(name, args, named)
+    args, named = current_arguments(name, args, named)
     init(self, *args, **named)
