@@ -63,7 +63,7 @@ def _is_python(node: ast.expr, module: Module) -> bool:
 
 
 def _texts(node: ast.AST) -> list[str]:
-    """Return the texts in an expression."""
+    """Return the strings in an expression."""
     constants = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant))
     return [value for value in constants if isinstance(value, str)]
 
