@@ -73,4 +73,4 @@ def _is_of_tf1(child: Module) -> bool:
     meaning = meaning_of([child.evidence])
     estimator = meaning.estimator
     has_old_one = estimator and not estimator.name.startswith("hookbridge")
-    return bool(meaning.old or meaning.v1 or has_old_one)
+    return bool(meaning.why_tf1 or meaning.why_v1 or has_old_one)
