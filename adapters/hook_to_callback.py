@@ -17,6 +17,10 @@ from hookbridge.adapters.hooked_loop.call_watch import CallWatch
 from hookbridge.adapters.hooked_loop.fit_states import FitStates
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun, MakeHost
 from hookbridge.adapters.hooked_loop.list_ends import calling_list
+from hookbridge.adapters.hooked_loop.model_loops import (
+    is_in_another_thread,
+    is_in_suspended_run,
+)
 from hookbridge.adapters.keras_model.structure import trains_in_several_processes
 from hookbridge.adapters.multi_worker.end_together import refuse_keras3_model
 from hookbridge.adapters.multi_worker.worker_host import worker_host
@@ -105,14 +109,14 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
 
     def _join(self, model: KerasModel) -> HookedRun:
         """Join the run of the model's next loop, with what this process calls."""
-        if HookedRun.is_in_suspended_run(self.hook):
+        if is_in_suspended_run(self.hook):
             raise errors.RefusedError(
                 f"`{self.record.name}` is in a running loop of the model "
                 f"`{model.name}`, and a callback has started another one with it: a "
                 "hook has one session at a time. Give the inner loop a separate hook.",
                 see="live session",
             )
-        if HookedRun.is_elsewhere(model):
+        if is_in_another_thread(model):
             raise errors.RefusedError(
                 f"A thread started a loop of the model `{model.name}` with the hook "
                 f"`{self.record.name}`, while another thread is running a loop of the "

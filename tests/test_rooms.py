@@ -269,7 +269,7 @@ def test_no_host_is_made_of_another() -> None:
 
 
 # What sets methods, and keeps nothing that could remove them.
-STAYS = re.compile(r"patching\.wrap|(?:patching\.)?InstanceMethods\(.*\)\.install")
+STAYS = re.compile(r"patching\.wrap|(?:patching\.)?Patches\(.*\)\.install")
 
 
 def test_patches_that_stay_are_listed(repo_root: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.ground import compat
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.patching import Patches
 from hookbridge.ground.protocols import Variable
 
 _LISTENER = "_hookbridge_listener"
@@ -91,5 +91,5 @@ def refuse_assignment(variable: Variable, complaint: str) -> Callable[[Any], Non
         raise errors.LiveModelError(complaint, see="model in a session")
 
     names = ("assign", "assign_add", "assign_sub")
-    InstanceMethods(variable, dict.fromkeys(names, refuse)).install()
+    Patches(variable, dict.fromkeys(names, refuse)).install()
     return assign  # type: ignore[no-any-return]

@@ -135,14 +135,16 @@ def _reads_of_step(tensor: Tensor, graph: Graph) -> tuple[Any, ...]:
 
 def copies(tensor: Tensor) -> tuple[Any, ...]:
     """Return a tensor and those that pass it on: a hook may feed each in its place."""
-    tensors = [tensor]
-    for passed_on in tensors:
-        tensors += [
+    found: list[Any] = []
+    waiting: list[Any] = [tensor]
+    while waiting:
+        found.append(waiting.pop(0))
+        waiting += [
             op.outputs[0]
-            for op in passed_on.consumers()
+            for op in found[-1].consumers()
             if op.type in ("Identity", "Cast")
         ]
-    return tuple(t for t in tensors if t.graph.is_feedable(t))
+    return tuple(t for t in found if t.graph.is_feedable(t))
 
 
 def placeholder(rates: Sequence[LearningRate]) -> Any:

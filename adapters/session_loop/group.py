@@ -44,7 +44,7 @@ class CallbackGroup:
         checks.check_guest(guest, has_model=config.model is not None)
         written.check_files(guest, [*self.all_guests, guest])
         if config.steps_per_epoch is None and checks.needs_epochs_only(guest):
-            raise checks.epochs_undefined(guest, config)
+            raise checks.no_epochs_error(guest, config)
         self.config = replace(config, callbacks=(*config.callbacks, guest))
         return guest
 

@@ -11,6 +11,7 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.cli import job_flags
 from hookbridge.cli.parser import Values
+from hookbridge.ground.arguments import writable
 from hookbridge.ground.processes import exit_codes
 from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.training.file_text import MODELS, check_file
@@ -27,14 +28,21 @@ _ERRORS_OF_A_RUN = (
 
 def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
     """Run one command on a model definition file in this process."""
-    return _run_here(values, job_flags.settings_of(values), act, command)
+    return _run_here(values, _checked_settings(values), act, command)
+
+
+def _checked_settings(values: Values) -> TrainingSettings:
+    """Return the settings; before TensorFlow is imported, check them and the file."""
+    settings = job_flags.settings_of(values)
+    settings.check()
+    writable(settings.model_dir, name="--model_dir")
+    check_file(settings.model_def, MODELS)
+    return settings
 
 
 def _run_here(
     values: Values, settings: TrainingSettings, act: Callable[[Any], None], command: str
 ) -> int:
-    settings.check()
-    check_file(settings.model_def, MODELS)  # before TensorFlow is imported
     job_flags.use_keras_of_graphs()
     from hookbridge.jobs.loops.tasks.ports import check_own_port
     from hookbridge.jobs.training import user_file
@@ -45,7 +53,6 @@ def _run_here(
     with hook_lines(to_stderr=values.format == "json"):
         module = user_file.load_file(settings.model_def)
         settings = _with_loop(settings, module)
-        settings.check()
         if cluster.task_type in cluster.cluster:
             check_own_port(cluster)
         job: Any = None
@@ -92,7 +99,7 @@ def run_here_or_in_cluster(
 
     If `TF_CONFIG` has a cluster, this process is a task of that cluster.
     """
-    settings = job_flags.settings_of(values)
+    settings = _checked_settings(values)
     if settings.num_ps and not ClusterConfig.from_environment().cluster:
         return _run_in_cluster(values, settings, name)
     return _run_here(values, settings, act, name)
@@ -100,8 +107,6 @@ def run_here_or_in_cluster(
 
 def _run_in_cluster(values: Values, settings: TrainingSettings, name: str) -> int:
     """Run the same command in each process of a cluster on this machine."""
-    settings.check()
-    check_file(settings.model_def, MODELS)
     if settings.loop is None:
         job_flags.use_keras_of_graphs()
         from hookbridge.jobs.training import user_file
@@ -118,7 +123,9 @@ def _with_loop(settings: TrainingSettings, module: object) -> TrainingSettings:
     if settings.loop is not None:
         return settings
     has_keras_model = hasattr(module, "custom_model")
-    return replace(settings, loop="fit" if has_keras_model else "estimator")
+    settings = replace(settings, loop="fit" if has_keras_model else "estimator")
+    settings.check()
+    return settings
 
 
 def _cluster_of_process() -> ClusterConfig:

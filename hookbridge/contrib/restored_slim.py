@@ -10,7 +10,7 @@ import sys
 import types
 
 from hookbridge.contrib import private_modules
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.patching import Patches
 from hookbridge.tf1_names.syntax import is_below
 
 _SLIM = "tf_slim"
@@ -26,7 +26,7 @@ def restore() -> None:
     importlib.import_module(_SLIM)
     for name, module in list(sys.modules.items()):
         if is_below(name, _SLIM):
-            InstanceMethods(module, _restored_views(module)).install()
+            Patches(module, _restored_views(module)).install()
 
 
 def _restored_views(module: types.ModuleType) -> dict[str, types.ModuleType]:

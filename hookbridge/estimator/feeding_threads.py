@@ -36,4 +36,4 @@ def end_before_the_process() -> None:
                 await_at_end(thread, coord.request_stop)
         return threads
 
-    patching.InstanceMethods(runner, {"create_threads": create_threads}).install()
+    patching.Patches(runner, {"create_threads": create_threads}).install()

@@ -108,7 +108,7 @@ class Audience:
         except guest_errors.MISTAKEN as e:
             if guest_errors.is_loss_of(self._session(), e):
                 raise
-            raise guest_errors.of_guest(
+            raise guest_errors.error_of_guest(
                 self._name_of(method),
                 e,
                 "Catch it there, or ask for a clean stop with "

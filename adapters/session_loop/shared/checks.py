@@ -21,7 +21,7 @@ from hookbridge.ground.lifecycle.overrides import overrides
 _OF_OTHERS = ("on_test_", "on_predict_")
 
 
-def refusal(
+def refusal_error(
     guest: Guest, reason: str, way_out: str, *, see: str = "callback in a session"
 ) -> errors.RefusedError:
     """Return the error for a callback that cannot run in a session loop."""
@@ -42,7 +42,7 @@ def check_guest(guest: Guest, *, has_model: bool) -> None:
       errors.RefusedError: it cannot run in a session, or not without the model.
     """
     if guest.keras_row.refused_in_session is not None:
-        raise refusal(guest, *guest.keras_row.refused_in_session)
+        raise refusal_error(guest, *guest.keras_row.refused_in_session)
     if guest.keras_row.needs_tensorboard:
         extras.check(
             "tensorboard",
@@ -50,7 +50,7 @@ def check_guest(guest: Guest, *, has_model: bool) -> None:
             way_out="TensorFlow 2.20 and later do not include it.",
         )
     if guest.saves_model and not has_model:
-        raise refusal(
+        raise refusal_error(
             guest,
             "it saves the whole Keras model, and this graph has none "
             "(`model=` is not given)",
@@ -66,7 +66,7 @@ def check_guest(guest: Guest, *, has_model: bool) -> None:
         _check_options(guest)
     has_embeddings = has_model and guest.flavour != "keras3"
     if getattr(guest.item, "embeddings_metadata", None) and not has_embeddings:
-        raise refusal(
+        raise refusal_error(
             guest,
             "`embeddings_metadata` belongs to Embedding layers of its Keras, and this "
             "graph has no Keras model, or one of `tf_keras`",
@@ -82,7 +82,7 @@ def _check_options(guest: Guest) -> None:
         return
     name = weight_files.unsupported(getattr(guest.item, "_options", None))
     if name:
-        raise refusal(
+        raise refusal_error(
             guest,
             f"its options have `{name}`, and the weights of a bare graph are one file "
             "that this process writes",
@@ -97,7 +97,7 @@ def check_variables(callbacks: Sequence[Guest], variables: Iterable[Any]) -> Non
     for variable in variables:
         if isinstance(variable, tf.distribute.DistributedValues):
             strategy = type(variable.distribute_strategy).__name__
-            raise refusal(
+            raise refusal_error(
                 callbacks[0],
                 f"`{strategy}` keeps a copy of each variable on every replica "
                 f'("{variable.name}" is a {type(variable).__name__}), and '
@@ -124,7 +124,7 @@ def needs_epochs_only(guest: Guest) -> bool:
     return _needs_epochs(guest) and not any(overrides(guest.called, e) for e in events)
 
 
-def epochs_undefined(guest: Guest, config: HookOptions) -> errors.EpochsUndefinedError:
+def no_epochs_error(guest: Guest, config: HookOptions) -> errors.EpochsUndefinedError:
     """Return the error for a callback that needs epochs where there are none."""
     return errors.EpochsUndefinedError(
         f"`{guest.name}` works in epochs, and a session loop has none. Say how many "
@@ -151,10 +151,10 @@ def check_training(
       rates: the learning rates of the graph.
     """
     if config.steps_per_epoch is None and _needs_epochs(guest):
-        raise epochs_undefined(guest, config)
+        raise no_epochs_error(guest, config)
     monitors.check_monitor(guest, config, produced)
     if guest.saves_model and clone is not None and clone.reason:
-        raise refusal(
+        raise refusal_error(
             guest,
             "it saves the whole Keras model, and the model of this graph cannot be "
             f"cloned from its configuration ({clone.reason})",
@@ -168,4 +168,4 @@ def check_training(
         )
     reason = rate_checks.why_not_settable(rates) if guest.keras_row.sets_rate else None
     if reason is not None:
-        raise refusal(guest, *reason, see="model in a session")
+        raise refusal_error(guest, *reason, see="model in a session")

@@ -27,7 +27,9 @@ def is_loss_of(session: object, error: BaseException) -> bool:
     return any(frame.f_locals.get("self") is session for frame in frames)
 
 
-def of_guest(who: str, error: BaseException, advice: str) -> errors.GuestFailedError:
+def error_of_guest(
+    who: str, error: BaseException, advice: str
+) -> errors.GuestFailedError:
     """Return the error to raise for one of `MISTAKEN`.
 
     Args:
@@ -62,7 +64,7 @@ def validated(
     except MISTAKEN as e:
         if is_loss_of(session, e):
             raise
-        raise of_guest(
+        raise error_of_guest(
             "validation=",
             e,
             "Its data must last for every validation: `repeat()` the dataset, or run "

@@ -24,7 +24,7 @@ from hookbridge.ground.arguments import (
     shown,
     with_arguments,
 )
-from hookbridge.ground.patching import InstanceMethods, assign
+from hookbridge.ground.patching import Patches, assign
 from hookbridge.ground.protocols import KerasModel
 from hookbridge.ground.step_errors import END_OF_DATA
 from hookbridge.jobs.loops import own_evaluation, own_logs
@@ -91,7 +91,7 @@ class OwnLoop:
         self._callbacks = as_callbacks(guests)
         self._model = model
         attributes = {} if optimizer is None else {"optimizer": optimizer}
-        self._lent = InstanceMethods(model, attributes)
+        self._lent = Patches(model, attributes)
         self._steps_per_epoch = steps_per_epoch
         self._epochs = epochs
         self._epoch = initial_epoch

@@ -63,13 +63,13 @@ def callback(model: Any, write: Write) -> Any:
 
         def __init__(self) -> None:
             super().__init__()
-            self._patch: patching.InstanceMethods | None = None
+            self._patch: patching.Patches | None = None
 
         def on_train_begin(self, logs: Any = None) -> None:
             _check(self.model, model)
             ways = {"jax": _step_of_jax, "torch": _step_of_torch}
             step = ways[keras.backend.backend()](model, model.train_function, write)
-            self._patch = patching.InstanceMethods(model, {"train_function": step})
+            self._patch = patching.Patches(model, {"train_function": step})
             self._patch.install()
 
         def on_train_end(self, logs: object = None) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.patching import Patches
 from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.ground.protocols import Coordinator, RunContext, RunValues, Session
 from hookbridge.jobs.loops.group_stop.board import CALL_MS, SYNC_TOKENS, token_ops
@@ -173,7 +173,7 @@ def _keep_tokens(coord: Coordinator, group: GroupStop) -> None:
                 time.sleep(0.05)
         return stops
 
-    InstanceMethods(coord, {"wait_for_stop": wait}).install()
+    Patches(coord, {"wait_for_stop": wait}).install()
 
 
 def _limit_grace(coord: Coordinator) -> None:
@@ -200,4 +200,4 @@ def _limit_grace(coord: Coordinator) -> None:
             return None
         return request_stop(ex)
 
-    InstanceMethods(coord, {"join": limited, "request_stop": quiet}).install()
+    Patches(coord, {"join": limited, "request_stop": quiet}).install()

@@ -9,7 +9,7 @@ import weakref
 from hookbridge.adapters.callback_to_hook import CallbackToHook
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.guests.guest_record import Wrapper
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.patching import Patches
 from hookbridge.ground.protocols import RunContext
 from hookbridge.ground.step_errors import END_OF_DATA
 
@@ -27,7 +27,7 @@ class StopRequests:
         """Note who calls `request_stop` of a run's context from now on."""
         if "request_stop" not in vars(run_context):
             method = _Request(run_context, self)
-            InstanceMethods(run_context, {"request_stop": method}).install()
+            Patches(run_context, {"request_stop": method}).install()
 
 
 class _Request:

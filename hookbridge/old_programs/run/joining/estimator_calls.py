@@ -49,7 +49,7 @@ def join(joiner: Joiner) -> None:
                     return
             yield value
 
-    patching.InstanceMethods(
+    patching.Patches(
         base,
         {"train": joined_train, "evaluate": joined_evaluate, "predict": plain_predict},
     ).install()
@@ -63,4 +63,4 @@ def join(joiner: Joiner) -> None:
 
     for namespace in namespaces:
         methods = {"train_and_evaluate": train_and_evaluate}
-        patching.InstanceMethods(namespace, methods).install()
+        patching.Patches(namespace, methods).install()

@@ -122,4 +122,4 @@ def join(joiner: Joiner) -> None:
             run = record(joiner, run)
         if joiner.has_others:
             run = report(joiner, run)
-        patching.InstanceMethods(kind, {"run": run}).install()
+        patching.Patches(kind, {"run": run}).install()

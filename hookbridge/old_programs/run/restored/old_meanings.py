@@ -34,10 +34,10 @@ def restore() -> None:
         hook = tf.compat.v1.train.SummarySaverHook
         patching.wrap(hook, __init__=_without_a_place)
     for strategy in (tf.distribute.Strategy, tf.compat.v1.distribute.Strategy):
-        patching.InstanceMethods(strategy, {"experimental_run_v2": _run}).install()
+        patching.Patches(strategy, {"experimental_run_v2": _run}).install()
     reader = tf.compat.v1.ReaderBase
     for kind in (reader, *reader.__subclasses__()):
-        patching.InstanceMethods(kind, methods_on_the_cpu(kind)).install()
+        patching.Patches(kind, methods_on_the_cpu(kind)).install()
 
 
 def _run(self: Any, *args: Any, **named: Any) -> Any:

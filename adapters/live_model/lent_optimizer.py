@@ -11,7 +11,7 @@ from hookbridge import errors
 from hookbridge.ground import compat
 
 
-class OptimizerOfOthers(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
+class LentOptimizer(tf.__internal__.tracking.AutoTrackable):  # type: ignore[misc]
     """What Keras and TensorFlow ask of an optimizer whose model they save.
 
     An `AltModelCheckpoint` gives the optimizer to the model that it saves. The values
