@@ -32,7 +32,7 @@ _FILES = "python"
 
 
 class Contrib(LazyModule):
-    """A module of `tf.contrib`, where a real module may answer first."""
+    """A module of `tf.contrib`, where a real module may come first."""
 
     def __init__(self, path: str, real: types.ModuleType | None = None) -> None:
         name = ".".join(filter(None, ("tensorflow.contrib", path)))

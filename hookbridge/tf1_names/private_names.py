@@ -206,7 +206,7 @@ def _other_meaning(name: str, module: str, last: str, target: Target) -> str:
 
 
 def _public_places(name: str, last: str) -> Iterator[str]:
-    """Yield where a private name may be public, in the order in which `run` asks."""
+    """Yield where a private name may be public, in the order in which `run` looks."""
     for inside, public_module in PUBLIC.items():
         if inside in name:
             yield joined(V1, public_module, last)

@@ -1,4 +1,4 @@
-"""Questions to dotted names and to the syntax tree that all rooms ask."""
+"""Functions of dotted names and of syntax trees that all rooms use."""
 
 from __future__ import annotations
 
