@@ -28,7 +28,7 @@ from hookbridge.adapters.parameter_server.deferred_callback import (
 from hookbridge.adapters.session_loop.group import CallbackGroup
 from hookbridge.adapters.session_loop.last_epoch import LastEpochHook
 from hookbridge.adapters.session_loop.on_steps import HookOnSteps
-from hookbridge.adapters.session_loop.options import HookOptions
+from hookbridge.adapters.session_loop.shared.options import HookOptions
 from hookbridge.ground.arguments import optional_count
 from hookbridge.ground.lifecycle import Kind
 

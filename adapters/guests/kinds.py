@@ -10,7 +10,7 @@ from typing import Any, Literal
 from hookbridge import errors
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import shown
-from hookbridge.ground.installed import KERAS
+from hookbridge.ground.imports.installed import KERAS
 from hookbridge.ground.lifecycle.events import HOOK_METHODS
 from hookbridge.ground.protocols import Callback
 
@@ -93,7 +93,7 @@ def flavour_of(callback: Callback) -> Flavour:
     return "keras3" if compat.is_keras3(keras_behind(callback)) else "keras2"
 
 
-def stock_name(callback: Callback) -> str:
+def keras_class_of(callback: Callback) -> str:
     """Return the name of the Keras callback class of a callback, or of its base."""
     names = (base.__name__ for base in keras_bases(callback))
     return next((name for name in names if name != "Callback"), "")

@@ -114,7 +114,7 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
                 mapper_of(graph, final_ops)
 
 
-def with_hook(
+def error_with_hook(
     error: errors.HookBridgeError, members: Sequence[Any], session: Session
 ) -> errors.HookBridgeError:
     """Return the error of bad fetches or feeds, with the hook that wanted them."""
@@ -164,7 +164,7 @@ def scaffold_of(hooks: Sequence[Any]) -> Any:
     return next((s for s in items if isinstance(s, tf.compat.v1.train.Scaffold)), None)
 
 
-def not_the_end_of_data(error: BaseException) -> errors.LiveSessionError:
+def not_end_of_data_error(error: BaseException) -> errors.LiveSessionError:
     """Return the error to raise in place of a hook's error that Keras would swallow."""
     result = errors.LiveSessionError(
         f"A hook raised {type(error).__name__}: {error}. In a MonitoredSession it "

@@ -23,7 +23,7 @@ from hookbridge.adapters.live_model.mirror import (
 )
 from hookbridge.adapters.session_graph import session_variables
 from hookbridge.ground import compat
-from hookbridge.ground.patching import patched
+from hookbridge.ground.patching import temporarily
 from hookbridge.ground.protocols import Context, Variable
 
 _MOST_BYTES = 2**25  # read in one run
@@ -167,7 +167,7 @@ class Mirrors:
 
     def own_call(self) -> Context:
         """Return a context for a call of the clone whose weights were filled in."""
-        return patched(self, _is_own_call=True)
+        return temporarily(self, _is_own_call=True)
 
     @contextlib.contextmanager
     def file_call(self, variables: Sequence[Any]) -> Iterator[None]:

@@ -11,8 +11,8 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.adapters.live_model import rate_checks, watched
+from hookbridge.adapters.live_model.lent_optimizer import LentOptimizer
 from hookbridge.adapters.live_model.mirror import eager_variable
-from hookbridge.adapters.live_model.optimizer_of_others import OptimizerOfOthers
 from hookbridge.adapters.live_model.rate import LiveRate
 from hookbridge.adapters.session_graph.graph_optimizers import (
     OptimizerFacts,
@@ -39,7 +39,7 @@ def live_optimizer(
     return kind(rates, facts, step, poses_as)
 
 
-class LiveOptimizer(OptimizerOfOthers):
+class LiveOptimizer(LentOptimizer):
     """The stand-in for the optimizer of a training graph.
 
     `learning_rate` (and `lr`) is an eager `tf.Variable`; to assign it sets the rate of
@@ -163,7 +163,7 @@ class LiveOptimizer(OptimizerOfOthers):
         for live, fact in zip(self._rates, self._facts, strict=True):
             config["learning_rate"] = _shortest(live.read())
             for name, source in fact.hyperparameters.items():
-                config[name] = _shortest(live.value_beside(source))
+                config[name] = _shortest(live.read_hyperparameter(name, source))
         return config
 
     def __getattr__(self, name: str) -> Any:

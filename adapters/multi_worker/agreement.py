@@ -24,7 +24,8 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.ground import compat, exit_codes
+from hookbridge.ground import compat
+from hookbridge.ground.processes import exit_codes
 
 # A waiting process looks around this often, for example for a KeyboardInterrupt.
 _LOOK_SECS = 1.0

@@ -13,14 +13,15 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.adapters.guests import any_flavour
-from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
+from hookbridge.adapters.hooked_loop.model_loops import note_stop_of
 from hookbridge.adapters.keras_model.structure import trains_in_several_processes
 from hookbridge.adapters.multi_worker.agreement import Agreement, Board
-from hookbridge.ground import compat, exit_codes
+from hookbridge.ground import compat
 from hookbridge.ground.patching import assign
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.signals import on_sigterm
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.ground.protocols import KerasModel, Logs
-from hookbridge.ground.signals import on_sigterm
-from hookbridge.ground.tf_config import ClusterConfig
 
 # Every process counts the loops under a strategy of several processes alike.
 _loops = itertools.count()
@@ -86,7 +87,7 @@ class EndTogether(any_flavour.Inserted):
         if ends and agreement.code == exit_codes.PREEMPTED:
             _end_preempted()
         if ends and not wants_end:
-            HookedRun.note_stop_of(self.model)
+            note_stop_of(self.model)
         # `stop_training` becomes what all have agreed on. A process that asked early
         # takes its stop back until the agreed point: all make the same steps.
         if ends != wants_end:

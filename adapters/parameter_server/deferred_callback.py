@@ -25,7 +25,7 @@ def is_batch_level(guest: Guest) -> bool:
     # Keras refuses callbacks with batch methods that take converted logs.
     if getattr(guest.item, "_supports_tf_logs", False):
         # `TerminateOnNaN` claims to take unconverted logs, but reads them as a dict.
-        return guest.stock.monitors == "loss"
+        return guest.keras_row.monitors == "loss"
     return any(wants_batches(guest.item, mode) for mode in BATCH_EVENTS)
 
 

@@ -14,8 +14,8 @@ from hookbridge import errors
 from hookbridge.adapters.session_graph import estimator_stack, graph_ops
 from hookbridge.ground import collected
 from hookbridge.ground.arguments import shown, with_arguments
-from hookbridge.ground.nearest_names import suggestion
 from hookbridge.ground.protocols import Graph, Session
+from hookbridge.ground.texts.nearest_names import suggestion
 
 # The entry of `logs=` with the number of examples in the batch. Keras weights the mean
 # loss of an epoch with it. Callbacks do not see it.

@@ -7,7 +7,7 @@ import weakref
 from typing import Any
 
 from hookbridge.adapters.session_graph.steps import StepFinder
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.patching import Patches
 from hookbridge.ground.protocols import RunContext, Session, Variable
 
 
@@ -105,7 +105,7 @@ def _watch_runs(session: Any, counter: StepCounter) -> bool:
         return make_below()(fetches, *args, **kwargs)
 
     methods = {"run": run, "make_callable": make_callable}
-    return InstanceMethods(session, methods).install()
+    return Patches(session, methods).install()
 
 
 def _below(session: Session, name: str) -> Any:

@@ -82,7 +82,7 @@ def backups_of(callbacks: Iterable[Any]) -> list[Backup]:
     return [
         Backup(str(guest.item.backup_dir), is_in_epoch=guest.item.save_freq != "epoch")
         for guest in guests
-        if guest.stock.is_backup
+        if guest.keras_row.is_backup
     ]
 
 

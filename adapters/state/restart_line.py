@@ -9,6 +9,8 @@ import tensorflow as tf
 
 from hookbridge.adapters.state.loop_state import Epoch
 
+# The name of the function in log records of restarts: by it they are told apart.
+RECORDED_AS = "log_restart"
 _DATA = "The data starts over unless the loop restores its position."
 
 
@@ -64,6 +66,6 @@ def _log(text: str) -> None:
                 "hookbridge: %s",
                 (text,),
                 None,
-                "log_restart",
+                RECORDED_AS,
             )
         )

@@ -41,7 +41,7 @@ class Change:
     note: _Note = ""
     values: Mapping[str, object] = dataclasses.field(default_factory=dict)
 
-    def value_today(self, value: object) -> object:
+    def current_value(self, value: object) -> object:
         """Return a value as it is written today."""
         return self.values.get(value, value) if isinstance(value, str) else value
 

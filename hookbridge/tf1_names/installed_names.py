@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hookbridge.ground import compat
-from hookbridge.ground.module_names import ModuleNames, names_of_module
+from hookbridge.ground.imports.module_names import ModuleNames, names_of_module
 from hookbridge.tf1_names.parsing import parsed
 from hookbridge.tf1_names.target import Target
 
@@ -89,9 +89,7 @@ def missing_below(path: Path, parts: Sequence[str], num_modules: int) -> Missing
 
 
 def module_of(name: str) -> str:
-    """Return the module of an installed package that a dotted name is in.
-
-    Empty if the package is not installed, or is one file.
+    """Return the module of a package that a name is in; empty for other packages.
 
     Args:
       name: the dotted name, of a module or of something in one.
@@ -111,16 +109,14 @@ def module_of(name: str) -> str:
 
 
 def _answer(is_there: bool | None, lack: Missing) -> Missing:
-    """Nothing is missing if the part is there; `lack` is, if it certainly is not."""
+    """Return nothing if the part is there, and `lack` if it certainly is not."""
     if is_there is None:
         return _UNKNOWN
     return Missing() if is_there else lack
 
 
 def _package_has(folder: Path, part: str, is_module: bool) -> bool | None:
-    """Return whether a package has a part without a file of Python.
-
-    None if nobody can tell.
+    """Return whether a package has a part that is no Python file; None if unknown.
 
     `is_module` tells that the part has to be a module.
     """
@@ -151,10 +147,7 @@ def missing_private(name: str, target: Target) -> Missing:
 
 @functools.cache
 def package(root: str) -> Path | None:
-    """Return the folder, or the only file, of an installed package.
-
-    None if it has none.
-    """
+    """Return the folder, or the only file, of an installed package, or None."""
     try:
         spec = importlib.util.find_spec(root)
     except (ImportError, ValueError):

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from hookbridge.ground import compat, installed
+from hookbridge.ground import compat
+from hookbridge.ground.imports import installed
 from hookbridge.old_programs.scanning.findings import CODES, VERDICTS
 from hookbridge.tf1_names import contrib_names
 from hookbridge.tf1_names.resolution import resolve

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge import errors
-from hookbridge.reference.recording_files import Recording
+from hookbridge.reference.recordings.recording_files import Recording
 
 ONE_TENSORFLOW = True
 v1 = tf.compat.v1

@@ -9,7 +9,7 @@ import pytest
 from fork_server import ForkServer
 from launching import output_of
 
-from hookbridge.old_programs.reading.import_statements import canonical
+from hookbridge.old_programs.reading.names.import_statements import canonical
 from hookbridge.old_programs.scanning import diagnosis
 from hookbridge.tf1_names.resolution import resolve
 from hookbridge.tf1_names.target import NEWEST, Target, table

@@ -14,9 +14,9 @@ from fork_server import ForkServer
 from launching import as_own_file, launch_fork, output_of
 
 import hookbridge as hb
-from hookbridge.old_programs.run.given_back import (
-    removed_arguments,
-    removed_names,
+from hookbridge.old_programs.run.restored import (
+    restored_arguments,
+    restored_names,
 )
 
 _IS_2 = np.lib.NumpyVersion(np.__version__) >= "2.0.0"
@@ -114,7 +114,7 @@ def test_lists_of_unequal_length_are_arrays_of_objects(tmp_path: Path) -> None:
 
 
 def test_cast_makes_arrays_of_a_kind() -> None:
-    cast = removed_names.Cast()
+    cast = restored_names.Cast()
     assert cast["uint8"]([1.5, 2.5]).tolist() == [1, 2]
     assert cast[np.float32](3).dtype == np.float32
 
@@ -285,9 +285,9 @@ def test_the_way_out_is_told_where_a_type_is_too_small_for_a_number() -> None:
     for take in takes:
         with pytest.raises(OverflowError) as raised:
             take()
-        assert '`pip install "numpy<2"`' in removed_arguments.way_out(raised.value)
-    assert not removed_arguments.way_out(OverflowError("math range error"))
-    assert not removed_arguments.way_out(ValueError("out of bounds for axis 0"))
+        assert '`pip install "numpy<2"`' in restored_arguments.way_out(raised.value)
+    assert not restored_arguments.way_out(OverflowError("math range error"))
+    assert not restored_arguments.way_out(ValueError("out of bounds for axis 0"))
 
 
 def test_yaml_loads_without_a_loader() -> None:

@@ -26,9 +26,9 @@ from written_files import write_files
 import hookbridge as hb
 from hookbridge.cli import main
 from hookbridge.legacy import removed_attributes
-from hookbridge.old_programs.run.given_back import (
+from hookbridge.old_programs.run.restored import (
     old_libraries,
-    removed_names,
+    restored_names,
 )
 from hookbridge.old_programs.scanning.scan import scan
 from hookbridge.tf1_names import removed_in_libraries
@@ -106,7 +106,9 @@ def test_others_keep_their_libraries() -> None:
     assert program["before"][0] is not np.array and not any(program["asked"])
     assert [dict(vars(owner)) for owner in owners] == before
     new = set(sys.modules) - modules
-    assert not any(type(sys.modules[name]) is removed_names.LostModule for name in new)
+    assert not any(
+        type(sys.modules[name]) is restored_names.RestoredModule for name in new
+    )
 
 
 def test_a_file_of_an_old_library_gets_what_it_lacks(tmp_path: Path) -> None:
@@ -261,9 +263,9 @@ def test_the_table_says_what_stands_for_each_name() -> None:
         below = [
             n for n in removed_in_libraries.removed_names() if n.startswith(f"{name}.")
         ]
-        ours = name in removed_names._OURS or name in removed_attributes.OURS
+        ours = name in restored_names._OURS or name in removed_attributes.OURS
         given = ours or bool(below)
-        assert row.is_given_back is (given and not row.replacement), name
+        assert row.is_restored is (given and not row.replacement), name
 
 
 def test_doctor_looks_up_what_is_imported_from_an_installed_library(

@@ -47,7 +47,7 @@ def arguments(value):
         return {}
 
 def ask(name, value, place, old):
-    is_gone, public = type(value).__name__ == "Gone", value
+    is_gone, public = type(value).__name__ == "Removed", value
     if place.startswith("tf."):
         public = operator.attrgetter(place[3:].replace("compat.v1.", ""))(tf)
     today = {} if is_gone else arguments(value)

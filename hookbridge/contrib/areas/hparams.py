@@ -42,7 +42,7 @@ def parse_values(
 
 
 def _parsed(name: str, of: type, word: str, values: str) -> Any:
-    """One value of a hyperparameter, read as its type is."""
+    """Return a value of a hyperparameter, read as its type is."""
     try:
         if of is bool:
             booleans = {"true": True, "True": True, "false": False, "False": False}

@@ -198,5 +198,5 @@ class AttentionCellWrapper(RNNCell):  # type: ignore[misc]
 
 
 def _product(x: Any, size: int, name: str) -> Any:
-    """`x` `[batch, depth]` through a matrix of that name, as `[batch, size]`."""
+    """Return `x` `[batch, depth]` through a matrix of that name: `[batch, size]`."""
     return tf.matmul(x, v1.get_variable(name, [x.shape[1], size], x.dtype))

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hookbridge import errors
-from hookbridge.old_programs.reading.meaning import shows_tf1
-from hookbridge.old_programs.reading.modules import Module, Unread
-from hookbridge.old_programs.reading.program_files import read_programs
-from hookbridge.old_programs.reading.removed_imports import unused_removed_imports
+from hookbridge.old_programs.reading.one_file.modules import Module, Unread
+from hookbridge.old_programs.reading.whole_programs.meaning import shows_tf1
+from hookbridge.old_programs.reading.whole_programs.program_files import read_programs
+from hookbridge.old_programs.reading.whole_programs.removed_imports import (
+    unused_removed_imports,
+)
 from hookbridge.old_programs.rewriting.engine.module import rewrite_module
 from hookbridge.old_programs.rewriting.engine.results import Rewritten
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule, chosen

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.ground import compat, extras, patching
+from hookbridge.ground import compat, patching
 from hookbridge.ground.compat import LAST_WITH_KERAS2
-from hookbridge.old_programs.reading import packages
-from hookbridge.old_programs.reading.evidence import LEGACY_KERAS, Evidence
-from hookbridge.old_programs.reading.meaning import Meaning, meaning_of
+from hookbridge.ground.imports import extras
+from hookbridge.old_programs.reading.one_file.evidence import LEGACY_KERAS, Evidence
+from hookbridge.old_programs.reading.whole_programs import packages
+from hookbridge.old_programs.reading.whole_programs.meaning import Meaning, meaning_of
 from hookbridge.old_programs.run.located import Launch
 
 
@@ -34,7 +35,7 @@ class World:
     reasons: tuple[str, ...]
 
     def describe(self) -> str:
-        """One line about the world."""
+        """Return one line about the world."""
         parts = (
             ["`import tensorflow` is tensorflow.compat.v1"] if self.meaning.old else []
         )
@@ -66,7 +67,7 @@ def decide(files: Sequence[Evidence], launch: Launch) -> World:
 
 
 def _keras(meaning: Meaning, launch: Launch) -> tuple[bool | None, str]:
-    """Which Keras, and why."""
+    """Return which Keras the program gets, and why."""
     if compat.installed_tf_version() <= LAST_WITH_KERAS2:
         if launch.keras == 3:
             version = ".".join(map(str, compat.installed_tf_version()))
@@ -95,17 +96,17 @@ def enter(world: World) -> None:
     _end_coordinators_with_threads()
     if world.v1:
         _disable_v2_behavior()
-    _give_back(world)
+    _restore(world)
     if has_estimator(world):
         from hookbridge import estimator
 
         estimator.install()
 
 
-def _give_back(world: World) -> None:
-    """Bring back what TensorFlow or Keras has changed, if the program uses it."""
+def _restore(world: World) -> None:
+    """Restore what TensorFlow or Keras has changed, if the program uses it."""
     from hookbridge import legacy
-    from hookbridge.old_programs.run.given_back import (
+    from hookbridge.old_programs.run.restored import (
         callback_params,
         keras_constructors,
         old_meanings,
@@ -113,16 +114,16 @@ def _give_back(world: World) -> None:
     )
 
     if world.meaning.keras_argument is not None:
-        keras_constructors.bring_back()
-    old_meanings.bring_back()
+        keras_constructors.restore()
+    old_meanings.restore()
     if world.keras2 is False or not keras2_is_installed():
         return
     if world.meaning.is_of_v1 and world.meaning.keras2 is not None:
-        validation_data.bring_back()
+        validation_data.restore()
     if world.meaning.shares_keras_session:
         legacy.share_keras_session()
     if world.meaning.callback_params is not None and not world.v1:
-        callback_params.bring_back()
+        callback_params.restore()
 
 
 def _disable_v2_behavior() -> None:
@@ -137,7 +138,7 @@ def _disable_v2_behavior() -> None:
 
 
 def _end_coordinators_with_threads() -> None:
-    """From now on the process waits for the threads of its coordinators at its end.
+    """Let the process wait for the threads of its coordinators at its end.
 
     TensorFlow leaves them running, which now and then aborts a process that has done
     its work (docs/decisions/0006).

@@ -8,9 +8,9 @@ import os
 import re
 from collections.abc import Iterator
 
-from hookbridge.old_programs.reading.meaning import meaning_of
-from hookbridge.old_programs.reading.modules import Module, read_module
-from hookbridge.old_programs.reading.programs import Programs
+from hookbridge.old_programs.reading.one_file.modules import Module, read_module
+from hookbridge.old_programs.reading.whole_programs.meaning import meaning_of
+from hookbridge.old_programs.reading.whole_programs.programs import Programs
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*$")
@@ -69,7 +69,7 @@ def _texts(node: ast.AST) -> list[str]:
 
 
 def _is_of_tf1(child: Module) -> bool:
-    """Return whether a file needs what `hookbridge run` brings back."""
+    """Return whether a file needs what `hookbridge run` restores."""
     meaning = meaning_of([child.evidence])
     estimator = meaning.estimator
     has_old_one = estimator and not estimator.name.startswith("hookbridge")

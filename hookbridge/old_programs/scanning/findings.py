@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from hookbridge.old_programs.reading.modules import Module, Unread
+from hookbridge.old_programs.reading.one_file.modules import Module, Unread
 from hookbridge.tf1_names.target import table
 
 
@@ -181,6 +181,6 @@ def num_places(findings: Iterable[Finding]) -> int:
 
 
 def sort_key(finding: Finding) -> tuple[int, str, int, int, int]:
-    """Worst verdict first, then by place."""
+    """Return what sorts the worst verdict first, then by place."""
     worst = VERDICTS.index(finding.verdict)
     return worst, finding.file, finding.cell, finding.line, finding.column

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.one_file.modules import Module
 from hookbridge.tf1_names.syntax import keyword, last_name
 
 _RESOLVER = ".cluster_resolver.TPUClusterResolver"

@@ -8,11 +8,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hookbridge.old_programs.reading.modules import Module, split_lines
+from hookbridge.old_programs.reading.one_file.modules import Module, split_lines
 from hookbridge.old_programs.scanning.findings import Finding
 
 MARK = "# TODO(hookbridge):"
-# The code runs on the target as it is, or hookbridge carries it.
 # A rewritten file reads the true version under `hookbridge run`, too.
 _SAME = {"VERSION_REFUSED": "VERSION_CHECK"}
 
@@ -126,7 +125,7 @@ def comments_of(text: str) -> tuple[Todo, ...]:
 
 
 def _starts(nodes: Iterable[ast.AST]) -> list[int]:
-    """First lines of statements, decorators included."""
+    """Return the first lines of statements, decorators included."""
     lines = []
     for node in nodes:
         if isinstance(node, ast.stmt):

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.old_programs.reading.in_program import InProgram
-from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.one_file.modules import Module
+from hookbridge.old_programs.reading.whole_programs.in_program import InProgram
 from hookbridge.old_programs.rewriting.engine.context import Context
 
 # Writing the comments is chosen by name like a rule, but is not one for the tree.
