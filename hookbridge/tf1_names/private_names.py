@@ -78,8 +78,8 @@ def estimator_of_tpu(name: str) -> str:
 
 def resolve_our_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
     """Resolve a name below `hb.estimator.python`; None if the last Estimator has it."""
-    there = name.replace(_OURS, "tensorflow_estimator.python.estimator", 1)
-    absent = missing(there).rest
+    full_name = name.replace(_OURS, "tensorflow_estimator.python.estimator", 1)
+    absent = missing(full_name).rest
     return Resolution("PRIVATE_GONE", hint="your own code") if absent else None
 
 

@@ -217,11 +217,11 @@ def _first_flag_only(
 def _old_file(module: Module, in_program: InProgram) -> Iterator[Finding]:
     """Yield the import of TensorFlow in a file that is TF1 by its program alone."""
     shows_it_itself = module.evidence.old or module.evidence.leftover
-    if not in_program.targets_tf1 or shows_it_itself or not in_program.meaning.old:
+    if not in_program.targets_tf1 or shows_it_itself or not in_program.meaning.why_tf1:
         return
     if module.names.scopes.module in module.names.scopes.whole_scopes:
         return  # the import stays: each name is one of `compat.v1`
-    name = f"TensorFlow 1: {in_program.meaning.old}"
+    name = f"TensorFlow 1: {in_program.meaning.why_tf1}"
     for node in module.nodes:
         whole = (i for i in imports(node) if not i.full.startswith(_PARTS))
         names = [getattr(i.node, "module", i.full) for i in whole]

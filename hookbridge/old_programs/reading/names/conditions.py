@@ -50,7 +50,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 # What functions of one argument make, by their last names: those of Python, and those
-# that make a version of a text.
+# that make a version of a string.
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "int": int,
     "float": float,
@@ -155,7 +155,7 @@ class _Reading:
         """Return the value of an expression.
 
         Only what conditions about versions are made of is known: constants, versions,
-        their parts, numbers and texts of them, comparisons, `and`, `or` and `not`.
+        their parts, numbers and strings of them, comparisons, `and`, `or` and `not`.
         """
         if isinstance(node, ast.Constant):
             return node.value
@@ -207,7 +207,7 @@ class _Reading:
         return self.value(node)
 
     def _called(self, node: ast.Call) -> Any:
-        """Return what a function makes of a version: a number, a text, or its parts."""
+        """Return what a function makes of a version: a number, a string or parts."""
         if node.keywords:
             raise UnknownConditionError
         function, arguments = node.func, node.args

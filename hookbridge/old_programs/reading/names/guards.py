@@ -145,7 +145,7 @@ def _only_names(statement: ast.stmt) -> bool:
 
 
 def _imports(statement: ast.stmt) -> bool:
-    """Return whether a statement imports a module, be it by a call."""
+    """Return whether a statement imports a module, also by a call."""
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return True
     is_plain = isinstance(statement, ast.Assign | ast.Expr)

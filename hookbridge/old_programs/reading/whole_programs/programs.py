@@ -193,7 +193,7 @@ class Programs:
         is_main = module in self._of_main
         meanings = self._of.get(module) or [meaning_of([module.evidence])]
         # They mean TensorFlow 1, if one of them does.
-        meaning = next((meaning for meaning in meanings if meaning.old), meanings[0])
+        meaning = next((m for m in meanings if m.why_tf1), meanings[0])
         started = self._started.get(module, [])
         lacking = (m for m in started if m.lacks_switch or m is started[-1])
         is_run = is_main and self._does_something(module)

@@ -8,7 +8,7 @@ import re
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 from hookbridge.old_programs.scanning import tpu_names
-from hookbridge.tf1_names.changes import renamed_method
+from hookbridge.tf1_names.changes import BECOMES_PREFETCH, renamed_method
 from hookbridge.tf1_names.old_values import old_values
 from hookbridge.tf1_names.removed_in_libraries import (
     removed_methods,
@@ -114,7 +114,7 @@ def _rename_arguments(call: ast.Call, context: Context) -> None:
             context.change(NAME, argument, (first, end), change.new)
         else:
             is_out = _take_out(call, argument, before, context)
-            if is_out and change.note == "becomes prefetch":
+            if is_out and change.note == BECOMES_PREFETCH:
                 size = context.source_of(argument.value)
                 context.wrap(NAME, call, "", f".prefetch({size})")
 
