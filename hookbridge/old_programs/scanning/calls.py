@@ -71,7 +71,9 @@ def _of_arguments(module: Module, call: ast.Call, name: str) -> Iterator[Finding
         way = f"`{change.new}=` samples / batch size"
         yield finding_at(module, call, "KERAS1_COUNT", title, way)
     for node, current in itertools.islice(old_values(call, name), 1):
-        way = f"`{current.format(ast.unparse(node))}`"
+        written = current.format(ast.unparse(node))
+        named = [f"{item.arg}=" for item in call.keywords if item.value is node]
+        way = f"`{''.join(named)}{written}`"
         yield finding_at(module, call, "OLD_ARGUMENT", name or method, way)
     if current := renamed_method(method):
         yield finding_at(module, call, "OLD_ARGUMENT", method, f"`{current}`")

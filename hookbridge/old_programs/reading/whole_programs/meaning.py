@@ -75,7 +75,7 @@ def meaning_of(files: Iterable[Evidence], v1_behaviour: bool = False) -> Meaning
     if result.keras2 is None and (result.is_of_v1 or v1_behaviour):
         # The models and layers of a graph are those of Keras 2.
         return replace(result, keras2=result.keras)
-    if result.keras2 is None and result.keras is not None:
+    if result.keras2 is None and result.keras is not None and not result.keras3:
         return replace(result, keras2=result.keras2_method)
     return result
 
