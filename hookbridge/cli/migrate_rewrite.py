@@ -154,7 +154,7 @@ def _sum_up(totals: _Totals, target: str, where: Any) -> None:
     changed = totals.written or totals.changed
     print(
         f"{counted(totals.files, 'file')} read, {changed} {did}, "
-        f"{counted(totals.todos, 'comment')} for a person, "
+        f"{counted(totals.todos, 'TODO comment')} left for you, "
         f"{totals.unread} not read, {totals.unwritten} not written; {target}",
         *totals.failures,
         sep="\n",

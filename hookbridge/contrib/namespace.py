@@ -32,7 +32,7 @@ _FILES = "python"
 
 
 class Contrib(LazyModule):
-    """A module of `tf.contrib`, where a real module may answer first."""
+    """A module of `tf.contrib`, where a real module may come first."""
 
     def __init__(self, path: str, real: types.ModuleType | None = None) -> None:
         name = ".".join(filter(None, ("tensorflow.contrib", path)))
@@ -62,8 +62,10 @@ class Contrib(LazyModule):
         names = {*contrib_names.listed(self._contrib_path)}
         if self._contrib_real is not None:
             names.update(dir(self._contrib_real))
-        there = {n for n, value in made(self).items() if not isinstance(value, Removed)}
-        return sorted(n for n in names | there if not n.startswith("_contrib_"))
+        existing = {
+            n for n, value in made(self).items() if not isinstance(value, Removed)
+        }
+        return sorted(n for n in names | existing if not n.startswith("_contrib_"))
 
 
 class _Rewritten(Contrib):

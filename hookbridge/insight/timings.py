@@ -243,7 +243,7 @@ def as_table(profile: Mapping[str, Any], most: int | None = None) -> str:
 
 @dataclass(slots=True)
 class _Call:
-    """A call that is open: its row, its begin, and the seconds of calls within it."""
+    """A call that is open: its row, its start, and the seconds of calls within it."""
 
     guest: str
     begin: float

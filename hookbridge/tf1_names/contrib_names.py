@@ -107,7 +107,7 @@ AREAS: dict[str, tuple[Source, ...]] = {
 }
 # Names that are not where the rest of their area is; also those that a file had and
 # its area did not. Classes of ours that derive from Keras 2 or Estimator are among
-# them: these are loaded only for who asks.
+# them: these are loaded only when one is needed.
 NAMES: dict[str, Source] = {
     name: Source.parse(source)
     for name, source in table("names")["contrib names"].items()
@@ -225,7 +225,7 @@ def is_available(name: str) -> bool:
         return True
     area, parent, attribute = in_files(path)
     if parent is not None:
-        # Any file of an area can be imported; each name in it is asked for by itself.
+        # Any file of an area can be imported; each name in it is looked up by itself.
         return (
             path.rpartition(".")[0] in NAMES  # after a class anything may follow
             or (areas_above(area) and attribute in FILES_IN_AREAS)
@@ -271,7 +271,7 @@ def in_same_file(area: str, file: str, name: str) -> str:
     Args:
       area: the area, such as `layers`.
       file: the last part of the file's name, such as `utils`.
-      name: what is asked for in it.
+      name: what is looked up in it.
 
     Returns:
       The source, as the tables have it; empty if no package certainly has it.

@@ -74,7 +74,7 @@ def missing_below(path: Path, parts: Sequence[str], num_modules: int) -> Missing
     for number, part in enumerate(parts):
         absent = ".".join(parts[number:])
         if path.is_file():
-            return _answer(has(path, part), Missing(absent, True))
+            return _missing_unless(has(path, part), Missing(absent, True))
         inside = path / part
         if (inside / "__init__.py").is_file() or (
             inside.is_dir() and not any(map(_is_built, path.glob(f"{part}.*")))
@@ -84,7 +84,7 @@ def missing_below(path: Path, parts: Sequence[str], num_modules: int) -> Missing
             path = file
         else:
             is_module = number < num_modules
-            return _answer(_package_has(path, part, is_module), Missing(absent))
+            return _missing_unless(_package_has(path, part, is_module), Missing(absent))
     return Missing()
 
 
@@ -108,7 +108,7 @@ def module_of(name: str) -> str:
     return ".".join(modules)
 
 
-def _answer(is_there: bool | None, lack: Missing) -> Missing:
+def _missing_unless(is_there: bool | None, lack: Missing) -> Missing:
     """Return nothing if the part is there, and `lack` if it certainly is not."""
     if is_there is None:
         return _UNKNOWN
@@ -165,12 +165,12 @@ def package(root: str) -> Path | None:
 @functools.cache
 def has(file: Path, name: str) -> bool | None:
     """Return whether a module has a name; None if its text does not show it."""
-    return _has(file, name, set())
+    return _has_unvisited(file, name, set())
 
 
-def _has(file: Path, name: str, asked: set[Path]) -> bool | None:
-    """Return the same; of the modules that were asked already nothing more comes."""
-    asked.add(file)
+def _has_unvisited(file: Path, name: str, visited: set[Path]) -> bool | None:
+    """Return what `has` does; nothing more comes of modules already visited."""
+    visited.add(file)
     names = names_in(file)
     if names is None:
         return False
@@ -179,14 +179,14 @@ def _has(file: Path, name: str, asked: set[Path]) -> bool | None:
     if name in names.certain or name in _OF_MODULES:
         return True
     is_unknown = names.is_opaque or name in names.possible
-    answers: set[bool | None] = {None} if is_unknown else {False}
-    answers |= {_in_starred(file, star, name, asked) for star in names.starred}
-    if True in answers:
+    results: set[bool | None] = {None} if is_unknown else {False}
+    results |= {_in_starred(file, star, name, visited) for star in names.starred}
+    if True in results:
         return True
-    return None if None in answers else False
+    return None if None in results else False
 
 
-def _in_starred(file: Path, starred: str, name: str, asked: set[Path]) -> bool | None:
+def _in_starred(file: Path, starred: str, name: str, visited: set[Path]) -> bool | None:
     """Return whether `from starred import *` in a file binds a name."""
     dots = len(starred) - len(starred.lstrip("."))
     parts = [part for part in starred.split(".") if part]
@@ -197,10 +197,10 @@ def _in_starred(file: Path, starred: str, name: str, asked: set[Path]) -> bool |
     source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     if path.is_dir() and any(path.glob(f"{name}*")):
         return None  # a star gives those modules of a package that were imported
-    return False if source in asked else _gives(source, name, asked)
+    return False if source in visited else _gives(source, name, visited)
 
 
-def _gives(source: Path, name: str, asked: set[Path]) -> bool | None:
+def _gives(source: Path, name: str, visited: set[Path]) -> bool | None:
     """Return whether a star import of a file gives a name."""
     names = names_in(source)
     if names is None:
@@ -209,9 +209,9 @@ def _gives(source: Path, name: str, asked: set[Path]) -> bool | None:
         return name in names.listed
     if name.startswith("_") and "__all__" not in names.possible:
         return False
-    answer = _has(source, name, asked)
+    result = _has_unvisited(source, name, visited)
     # Which of its names a star gives is computed.
-    return None if answer and "__all__" in names.possible else answer
+    return None if result and "__all__" in names.possible else result
 
 
 @functools.cache

@@ -9,7 +9,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from hookbridge.tf1_names.changes import Change, changes_in, of_method
+from hookbridge.tf1_names.changes import (
+    COUNTED_SAMPLES,
+    Change,
+    changes_in,
+    of_method,
+)
 from hookbridge.tf1_names.syntax import called_method, keywords
 
 # What had one size of a kernel each; the first one has all of them today.
@@ -100,7 +105,7 @@ def counted(call: ast.Call) -> Iterator[Change]:
     changes = of_method(called_method(call))
     for keyword in call.keywords:
         change = changes.get(keyword.arg or "")
-        if change and change.note == "counted samples":
+        if change and change.note == COUNTED_SAMPLES:
             yield change
 
 

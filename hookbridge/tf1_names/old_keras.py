@@ -134,7 +134,7 @@ def _way_out(name: str) -> str:
 
 
 def in_file(outcome: Resolution, target: Target, *, of_tf1: bool) -> Resolution:
-    """Return an answer with the name of `tf.keras` that a file has to write.
+    """Return an outcome with the name of `tf.keras` that a file has to write.
 
     Args:
       outcome: what becomes of a name; those of other modules stay as they are.

@@ -78,8 +78,8 @@ def estimator_of_tpu(name: str) -> str:
 
 def resolve_our_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
     """Resolve a name below `hb.estimator.python`; None if the last Estimator has it."""
-    there = name.replace(_OURS, "tensorflow_estimator.python.estimator", 1)
-    absent = missing(there).rest
+    full_name = name.replace(_OURS, "tensorflow_estimator.python.estimator", 1)
+    absent = missing(full_name).rest
     return Resolution("PRIVATE_GONE", hint="your own code") if absent else None
 
 
@@ -206,7 +206,7 @@ def _other_meaning(name: str, module: str, last: str, target: Target) -> str:
 
 
 def _public_places(name: str, last: str) -> Iterator[str]:
-    """Yield where a private name may be public, in the order in which `run` asks."""
+    """Yield where a private name may be public, in the order in which `run` looks."""
     for inside, public_module in PUBLIC.items():
         if inside in name:
             yield joined(V1, public_module, last)

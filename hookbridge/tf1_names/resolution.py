@@ -1,4 +1,4 @@
-"""What becomes of a name of TensorFlow 1: one answer for run, doctor, scan and rewrite.
+"""What becomes of a name of TensorFlow 1: the same for run, doctor, scan and rewrite.
 
 A *replacement* is what to write today for a name that the target lacks.
 

@@ -216,6 +216,46 @@ def test_what_keras_3_has_is_left_to_it(tmp_path: Path) -> None:
     assert old_keras.last_keras("keras.layers.Dense") == 3
 
 
+@pytest.mark.parametrize(
+    ("statement", "is_old"),
+    [
+        ("LSTM(2, batch_input_shape=(1, 2, 3))", True),
+        ("Dense(2, batch_size=3, input_shape=(2,))", True),
+        ("Dense(2, weights=[w])", True),
+        ("Embedding(2, 3, weights=[w]), Input((2,), batch_size=3)", False),
+        ("model.fit(x, y, workers=2)", True),
+        ("model.compile('sgd', 'mse', sample_weight_mode='temporal')", True),
+        ("model._make_predict_function()", True),
+        ("model.get_layer('a').output_shape, model.output_shape", True),
+        ("model.layers[0].get_output_at(0)", True),
+        ("model.layers[1:], model.output_shape, model.input_shape", False),
+        ("print(model.optimizer.lr)", True),
+        ("layer.add_weight('w', (1, 2)), model.reset_states()", True),
+        ("layer.add_weight((1, 2)), environment.reset_states()", False),
+        ("f = 'w' + str(n) + '.hdf5'\nModelCheckpoint(f)", True),
+        ("ModelCheckpoint(os.path.join(d, 'w-{}.h5'.format(n)))", True),
+        ("ModelCheckpoint('m.keras'), ModelCheckpoint(f)", False),
+        ("ModelCheckpoint('w.weights.h5', save_weights_only=True)", False),
+        ("ModelCheckpoint('m.keras', period=2)", True),
+        ("model.save_weights('w.h5'), model.load_weights('w.h5')", True),
+        ("model.save_weights('w.weights.h5'), net.save_weights('w.npy')", False),
+        ("model.save('m.h5')", True),
+        ("keras.ops.add(1, 2), model.save('m.h5')", False),
+    ],
+)
+def test_what_keras_3_refuses_means_keras_2(
+    statement: str, is_old: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "old.py").write_text(
+        "import keras\nfrom keras.callbacks import ModelCheckpoint\n"
+        f"from keras.layers import LSTM, Dense, Embedding, Input\n{statement}\n"
+    )
+    found = {
+        one.code for one in diagnose([tmp_path / "old.py"], NEWEST).report.findings
+    }
+    assert ("KERAS2_NAME" in found) == is_old
+
+
 VERSIONED = """import tensorflow as tf
 from tensorflow import keras
 import tensorflow.keras as K

@@ -27,7 +27,7 @@ def drawing(name: str, width: float, height: float, parts: Iterable[str]) -> str
 
 
 def text(x: float, y: float, words: str, css: str = "", more: str = "") -> str:
-    """Return words at a place: their begin, or `middle` or `end` by `css`."""
+    """Return words at a place: their start, or `middle` or `end` by `css`."""
     kind = f' class="{css}"' if css else ""
     return f'<text x="{x}" y="{y}"{kind}{more}>{html.escape(words)}</text>'
 

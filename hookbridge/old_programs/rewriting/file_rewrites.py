@@ -126,7 +126,7 @@ def copy_to(
         copies = [target / source.resolve().name for source in sources]
     if len(set(copies)) < len(copies):
         raise errors.InvalidArgumentError(
-            "Received paths with the same last name; expected different ones, since "
+            "Received paths with the same file name; expected different ones, since "
             "all go into one folder. Name the folder above them."
         )
     copy_of = dict(zip(sources, copies, strict=True))

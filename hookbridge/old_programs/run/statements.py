@@ -32,6 +32,7 @@ from hookbridge.old_programs.run.restored.lookup_calls import (
     put_first,
 )
 from hookbridge.tf1_names import keras_arguments
+from hookbridge.tf1_names.changes import BECOMES_PREFETCH
 from hookbridge.tf1_names.old_values import current_mode, old_mode
 from hookbridge.tf1_names.renamed_arguments import change_of, surplus
 from hookbridge.tf1_names.syntax import called_function
@@ -207,7 +208,7 @@ class _Rewriting(ast.NodeTransformer):
             if change and change.new:
                 keyword.arg = change.new
             elif change:
-                if change.note == "becomes prefetch":
+                if change.note == BECOMES_PREFETCH:
                     size = keyword.value
                 node.keywords.remove(keyword)
         if size is None:

@@ -36,9 +36,8 @@ class World:
 
     def describe(self) -> str:
         """Return one line about the world."""
-        parts = (
-            ["`import tensorflow` is tensorflow.compat.v1"] if self.meaning.old else []
-        )
+        is_tf1 = self.meaning.why_tf1 is not None
+        parts = ["`import tensorflow` is tensorflow.compat.v1"] if is_tf1 else []
         parts += ["v1 behaviour"] if self.v1 else []
         if self.why_keras:
             parts.append("Keras 2" if self.keras2 else "Keras 3")
@@ -51,10 +50,10 @@ def decide(files: Sequence[Evidence], launch: Launch) -> World:
     """Return the world of a program, from the evidence in its files and the flags."""
     reasons = []
     meaning = meaning_of(files, v1_behaviour=bool(launch.v1))
-    if meaning.old:
-        reasons.append(f"TensorFlow 1: {meaning.old}")
-    v1 = meaning.v1 is not None
-    if v1 and not meaning.old:
+    if meaning.why_tf1:
+        reasons.append(f"TensorFlow 1: {meaning.why_tf1}")
+    v1 = meaning.why_v1 is not None
+    if v1 and not meaning.why_tf1:
         reasons.append(f"v1 behaviour: {meaning.needs_v1}")
     if launch.v1 is not None:
         v1 = launch.v1
@@ -85,7 +84,7 @@ def _keras(meaning: Meaning, launch: Launch) -> tuple[bool | None, str]:
         return True, f"Keras 2: {needs}"
     # Modules imported by a computed name have not been read yet, and may use Keras:
     # take Keras 2 to be safe.
-    return (True if meaning.old and keras2_is_installed() else None), ""
+    return (True if meaning.why_tf1 and keras2_is_installed() else None), ""
 
 
 def enter(world: World) -> None:

@@ -11,7 +11,7 @@ from hookbridge.old_programs.reading.whole_programs.in_program import InProgram
 from hookbridge.old_programs.scanning import tpu_names
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 from hookbridge.tf1_names import keras_arguments
-from hookbridge.tf1_names.changes import renamed_method
+from hookbridge.tf1_names.changes import BECOMES_PREFETCH, renamed_method
 from hookbridge.tf1_names.old_values import OF_ARRAYS, old_values
 from hookbridge.tf1_names.renamed_arguments import (
     change_of,
@@ -71,7 +71,9 @@ def _of_arguments(module: Module, call: ast.Call, name: str) -> Iterator[Finding
         way = f"`{change.new}=` samples / batch size"
         yield finding_at(module, call, "KERAS1_COUNT", title, way)
     for node, current in itertools.islice(old_values(call, name), 1):
-        way = f"`{current.format(ast.unparse(node))}`"
+        written = current.format(ast.unparse(node))
+        named = [f"{item.arg}=" for item in call.keywords if item.value is node]
+        way = f"`{''.join(named)}{written}`"
         yield finding_at(module, call, "OLD_ARGUMENT", name or method, way)
     if current := renamed_method(method):
         yield finding_at(module, call, "OLD_ARGUMENT", method, f"`{current}`")
@@ -90,7 +92,7 @@ def _of_argument(
     if change is None:
         return
     way = f"`{change.new}=`" if change.new else "the call without this argument"
-    if change.note == "becomes prefetch":
+    if change.note == BECOMES_PREFETCH:
         way = "`.prefetch(...)` after the `map`"
     elif needs_no_name(call, keyword, change):
         way = "the argument without its name"

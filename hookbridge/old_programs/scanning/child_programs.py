@@ -63,7 +63,7 @@ def _is_python(node: ast.expr, module: Module) -> bool:
 
 
 def _texts(node: ast.AST) -> list[str]:
-    """Return the texts in an expression."""
+    """Return the strings in an expression."""
     constants = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant))
     return [value for value in constants if isinstance(value, str)]
 
@@ -73,4 +73,4 @@ def _is_of_tf1(child: Module) -> bool:
     meaning = meaning_of([child.evidence])
     estimator = meaning.estimator
     has_old_one = estimator and not estimator.name.startswith("hookbridge")
-    return bool(meaning.old or meaning.v1 or has_old_one)
+    return bool(meaning.why_tf1 or meaning.why_v1 or has_old_one)

@@ -114,12 +114,12 @@ def finding_at(
       details: see `Finding`.
       first: the line, where there is no node.
     """
-    at: int = getattr(node, "lineno", first)
-    cell, line = module.cell_and_line(at)
+    row: int = getattr(node, "lineno", first)
+    cell, line = module.cell_and_line(row)
     return Finding(
         file=module.file,
         line=line,
-        column=module.column(at, getattr(node, "col_offset", 0)),
+        column=module.column(row, getattr(node, "col_offset", 0)),
         code=code,
         verdict=CODES[code].verdict,
         name=name,

@@ -157,7 +157,7 @@ def _is_length(node: ast.AST) -> TypeGuard[ast.Call]:
 
 
 def _function(node: ast.expr | None, functions: frozenset[str]) -> str:
-    """Return the function that an expression calls, of some, or an empty text."""
+    """Return the function that an expression calls, of some, or an empty string."""
     name = "" if node is None else called_function(node)
     return f"{name}(...)" if name in functions else ""
 

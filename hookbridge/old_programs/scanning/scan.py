@@ -143,8 +143,8 @@ def _names(module: Module, in_program: InProgram, target: Target) -> Iterator[Fi
 
     What the program writes itself, and what it does without, is not reported.
     """
-    others = in_program.own_modules.values()
-    members = (other.own_members for other in others)
+    imported = in_program.own_modules.values()
+    members = (file.own_members for file in imported)
     used = uses(module.nodes, module.names, in_program.libraries, members)
     for node, name in _first_flag_only(used):
         if id(node) in module.guarded:
@@ -163,7 +163,7 @@ def _names(module: Module, in_program: InProgram, target: Target) -> Iterator[Fi
             code, way = "UNUSED_IMPORT", UNUSED_WAY
         row = removed_names().get(name)
         if isinstance(node, ast.Attribute) and row is not None and row.is_method:
-            is_own = any(node.attr in file.own_members for file in (module, *others))
+            is_own = any(node.attr in file.own_members for file in (module, *imported))
             if row.is_of_others and not module.arrays.has_array(node):
                 if is_own:
                     continue
@@ -217,11 +217,11 @@ def _first_flag_only(
 def _old_file(module: Module, in_program: InProgram) -> Iterator[Finding]:
     """Yield the import of TensorFlow in a file that is TF1 by its program alone."""
     shows_it_itself = module.evidence.old or module.evidence.leftover
-    if not in_program.targets_tf1 or shows_it_itself or not in_program.meaning.old:
+    if not in_program.targets_tf1 or shows_it_itself or not in_program.meaning.why_tf1:
         return
     if module.names.scopes.module in module.names.scopes.whole_scopes:
         return  # the import stays: each name is one of `compat.v1`
-    name = f"TensorFlow 1: {in_program.meaning.old}"
+    name = f"TensorFlow 1: {in_program.meaning.why_tf1}"
     for node in module.nodes:
         whole = (i for i in imports(node) if not i.full.startswith(_PARTS))
         names = [getattr(i.node, "module", i.full) for i in whole]

@@ -28,7 +28,7 @@ def of_versions(
     else:
         return
     conditions = module.conditions
-    if id(node) in module.guarded or not conditions.asks(test):
+    if id(node) in module.guarded or not conditions.depend_on_version(test):
         return
     current = f"{target.version}.0"
     is_refused = conditions.outcome(test, current) is (not is_passed)

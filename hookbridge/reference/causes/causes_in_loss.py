@@ -137,9 +137,9 @@ def l2_text(shares: Mapping[str, float], every: list[str]) -> str:
     by_share = grouped((share, name) for name, share in _rounded(shares).items())
     for share, names in by_share.items():
         all_of = len(names) == len(every)
-        of = "every variable" if all_of else ", ".join(f"`{n}`" for n in names)
+        which = "every variable" if all_of else ", ".join(f"`{n}`" for n in names)
         more = "more" if share > 0 else "less"
-        lines.append(f"{abs(share):.3g} times {of} {more}")
+        lines.append(f"{abs(share):.3g} times {which} {more}")
     text = f"l2: the gradients of the port have {' and '.join(lines)}"
     matching = [name for name in every if name not in shares]
     return f"{text}; the other variables match" if matching else text
@@ -162,11 +162,11 @@ def product_of_dimensions(factor: float, batch: Mapping[str, Any]) -> tuple[int,
 def _sum_text(factor: float, product: tuple[int, ...], what: str) -> str:
     by = " x ".join(map(str, product))
     whole = math.prod(product)
-    of = f" ({by})" if len(product) > 1 else ""
+    factors = f" ({by})" if len(product) > 1 else ""
     if factor > 1:
-        large = f"{whole:,} times as large{of}"
+        large = f"{whole:,} times as large{factors}"
         return f"a sum for a mean in the port: {what} are {large}"
-    return f"a mean for a sum in the port: {what} are 1/{whole:,} as large{of}"
+    return f"a mean for a sum in the port: {what} are 1/{whole:,} as large{factors}"
 
 
 def _dot(a: Any, b: Any) -> float:

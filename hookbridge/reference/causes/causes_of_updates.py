@@ -177,15 +177,17 @@ def _decays(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
         ("not times the rate", port.weights),
     ):
         coefficients = _of_each_variable(left, amount, rules)
-        of = np.abs(coefficients) > 0.05 * np.abs(coefficients).max()
-        chosen = coefficients[of]
+        is_decayed = np.abs(coefficients) > 0.05 * np.abs(coefficients).max()
+        chosen = coefficients[is_decayed]
         if not chosen.size or np.ptp(chosen) > 0.02 * np.abs(chosen).max():
             continue
         common = float(np.median(chosen))
-        residual = left - amount * np.where(of, common, 0.0)[port.owner]
+        residual = left - amount * np.where(is_decayed, common, 0.0)[port.owner]
         part = rules.explained_but(residual)
         who = "port" if common < 0 else "reference"
-        names = [n for n, is_in in zip(rules.updates.names, of, strict=True) if is_in]
+        names = [
+            n for n, is_in in zip(rules.updates.names, is_decayed, strict=True) if is_in
+        ]
         yield Cause(
             "weight decay",
             f"weight decay in the optimizer of the {who} only: each step takes "

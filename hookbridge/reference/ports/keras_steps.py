@@ -105,7 +105,7 @@ def _check(model: KerasModel, recorded: Any) -> None:
 
 
 def _step_of_jax(model: Any, plain: Any, write: Write) -> Any:
-    """Return Keras's step on JAX, whose loss and gradients are computed once more."""
+    """Return Keras's step on JAX, whose loss and gradients are computed again."""
     import keras
 
     jax: Any = importlib.import_module("jax")

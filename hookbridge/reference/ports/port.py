@@ -224,7 +224,7 @@ class PortRecording:
     def keras_callback(self) -> Any:
         """Make a callback that records the steps of `fit`, on JAX and PyTorch.
 
-        On JAX each step computes its loss and gradients once more, to record them.
+        On JAX each step computes its loss and gradients again, to record them.
 
         Returns:
           A `keras.callbacks.Callback` for one `fit` of the model.

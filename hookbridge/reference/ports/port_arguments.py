@@ -40,7 +40,7 @@ def settings_of(optimizer: object) -> list[dict[str, Any]]:
         if not _is_plain(value):
             raise errors.InvalidArgumentError(
                 f"Received `optimizer[{name!r}]={shown(value)}`; expected a number, a "
-                'text or a list of them, such as {"class": "Adam", "epsilon": 1e-8}.'
+                'string or a list of them, such as {"class": "Adam", "epsilon": 1e-8}.'
             )
     return [settings] if settings else []
 
@@ -49,7 +49,7 @@ def arrays_from(name: str, value: Any) -> dict[str, Any]:
     """Return the arrays of a dict; raise for what is none of numbers."""
     arrays = {k: np.array(v) for k, v in string_mapping(name, value).items()}
     for key, array in arrays.items():
-        if array.dtype.kind in "OSUMm":  # objects, texts, times
+        if array.dtype.kind in "OSUMm":  # objects, strings, times
             raise errors.InvalidArgumentError(
                 f"Received {name}[{key!r}] of type `{type(value[key]).__name__}`; "
                 "expected a number, a list of numbers or an array of them."

@@ -235,9 +235,9 @@ def _pick(batch: Mapping[str, Any], names: str | Sequence[str]) -> Any:
     if not isinstance(names, str):
         return tuple(_pick(batch, name) for name in names)
     if names not in batch:
-        there = ", ".join(f'"{name}"' for name in nearest(names, batch)) or "nothing"
+        known = ", ".join(f'"{name}"' for name in nearest(names, batch)) or "nothing"
         raise errors.InvalidArgumentError(
-            f'The recorded batches have no "{names}"; the nearest: {there}.'
+            f'The recorded batches have no "{names}"; the nearest: {known}.'
             " Name the input and the labels: `dataset(x=..., y=...)`."
         )
     return batch[names]

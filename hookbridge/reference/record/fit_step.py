@@ -32,7 +32,7 @@ def is_of_fit(graph: Graph) -> bool:
 class FitFetches:
     """What is fetched from the steps of one `fit`, or of a loop of the user's own."""
 
-    # Another set of fetches is another function, whose random operations begin anew.
+    # Another set of fetches is another function, whose random operations start again.
     fetches_on = True
 
     def __init__(self, graph: Any) -> None:

@@ -279,8 +279,8 @@ def _make_constant(node: Any, value: Any) -> None:
 def _stop_gradients(definition: Any, names: set[str]) -> None:
     """Make zeros of the gradients that go back through some ops."""
     for node in list(definition.node):
-        of = re.search(r"^gradients\w*/(.*)_grad/Reshape$", node.name)
-        if of and of[1] in names:
+        operation = re.search(r"^gradients\w*/(.*)_grad/Reshape$", node.name)
+        if operation and operation[1] in names:
             zeros = definition.node.add()
             zeros.CopyFrom(node)
             zeros.name = f"{node.name}/before"

@@ -59,7 +59,7 @@ def recorder(
         first and the last one, and, if they are small, after the first five. An error
         that ends the training leaves out the last one.
       gradients: "norms" of each variable's gradient, and the whole gradients of the
-        steps at the begin; or the gradients "whole" of all steps.
+        steps at the start; or the gradients "whole" of all steps.
       max_megabytes: how large the recording may become.
       then_stop: whether the training is asked to stop after these steps.
 

@@ -20,7 +20,7 @@ def norm(value: object) -> float:
 
 
 def plain(value: object) -> Any:
-    """Return an array of a type that NumPy itself has; texts become bytes."""
+    """Return an array of a type that NumPy itself has; strings become bytes."""
     array = np.asarray(value)
     if array.dtype == object:
         return array.astype(np.bytes_)

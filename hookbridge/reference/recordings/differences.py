@@ -195,7 +195,7 @@ class Pairing:
     def _moves(
         self, reference_step: RecordedStep, port_step: RecordedStep
     ) -> Iterator[Measure]:
-        """Yield how far variables moved: since the begin if whole, or in this step.
+        """Yield how far variables moved: since the start if whole, or in this step.
 
         What a variable's own rounding adds is not a difference, nor what moving
         averages take over from weights that move by chance.
@@ -235,7 +235,7 @@ class Pairing:
         return beyond_rounding(apart(a, b), norm_of_finite(a), rounding)
 
     def _moved(self, place: int, step: RecordedStep) -> dict[str, Any]:
-        """Return the whole variables after a step, less what they were at the begin."""
+        """Return the whole variables after a step, less what they were at the start."""
         initial = self._initial[place]
         with np.errstate(invalid="ignore"):
             return {
@@ -259,8 +259,8 @@ class Pairing:
             "initial weights": lambda r: r.shapes("weight"),
             "update": lambda r: r.shapes("weight"),
         }
-        has = parts[layer]
-        lacking = [who for who, recording in self.sides if not has(recording)]
+        has_part = parts[layer]
+        lacking = [who for who, recording in self.sides if not has_part(recording)]
         if not lacking:
             return "no name of one belongs to a name of the other"
         return f"not recorded in the {' and the '.join(lacking)}"

@@ -205,7 +205,7 @@ def _named(part: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _for_json(value: object) -> Any:
-    """Return a value for JSON, which has texts for numbers that are not finite."""
+    """Return a value for JSON, which has strings for numbers that are not finite."""
     if isinstance(value, Mapping):
         return {str(key): _for_json(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):

@@ -145,11 +145,13 @@ def _check(name: object, choices: Shapes, what: str) -> None:
     if not isinstance(name, str):
         raise errors.InvalidArgumentError(
             f"Received `names` with {shown(name)} of type `{type(name).__name__}`; "
-            "expected a dict {recorded name: name in the port}, both texts."
+            "expected a dict {recorded name: name in the port}, both strings."
         )
     if name not in choices:
-        there = ", ".join(f"`{choice}`" for choice in nearest(name, choices))
-        known = f"the nearest: {there}" if there else f"there is no {what}"
+        nearest_names = ", ".join(f"`{choice}`" for choice in nearest(name, choices))
+        known = (
+            f"the nearest: {nearest_names}" if nearest_names else f"there is no {what}"
+        )
         raise errors.InvalidArgumentError(
             f"`names` has `{name}`, which is not a {what}; {known}."
         )

@@ -62,7 +62,7 @@ class Names:
     def assigned(self) -> frozenset[str]:
         """The dotted names that the module assigns to, such as `tensorflow.model`.
 
-        It is asked once the names that come from other files are known.
+        Call it once the names that come from other files are known.
         """
         return frozenset(self._assigned())
 

@@ -12,7 +12,7 @@ from hookbridge.old_programs.reading.names.bound_names import Names
 from hookbridge.old_programs.reading.names.import_statements import canonical
 from hookbridge.tf1_names.syntax import called_function, last_name, times_bound
 
-# What code asks that has branches for other versions of TensorFlow or of Python.
+# What code looks at that has branches for other versions of TensorFlow or of Python.
 _VERSIONS = frozenset(
     {
         "__version__",
@@ -50,7 +50,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 # What functions of one argument make, by their last names: those of Python, and those
-# that make a version of a text.
+# that make a version of a string.
 _CONVERSIONS: dict[str, Callable[[Any], Any]] = {
     "int": int,
     "float": float,
@@ -76,8 +76,8 @@ class Conditions:
         self._names = names
         # The names that the module binds once, with their values.
         self._values: dict[str, ast.expr] = {}
-        # The names whose values ask for a version.
-        self._asking: set[str] = set()
+        # The names whose values depend on a version.
+        self._of_version: set[str] = set()
         stores = times_bound(nodes)
         for node in nodes:
             if isinstance(node, ast.Assign) and len(node.targets) == 1:
@@ -85,18 +85,18 @@ class Conditions:
                 bound = [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
                 if any(stores[name] != 1 for name in bound):
                     continue
-                if self.asks(node.value):
-                    self._asking.update(bound)
+                if self.depend_on_version(node.value):
+                    self._of_version.update(bound)
                     if isinstance(target, ast.Name):
                         self._values[target.id] = node.value
 
-    def asks(self, test: ast.expr) -> bool:
-        """Return whether an expression asks for a module's name, or for a version."""
+    def depend_on_version(self, test: ast.expr) -> bool:
+        """Return whether it looks at a version, or whether a module has a name."""
         nodes = list(ast.walk(test))
         calls = set(map(called_function, nodes))
         attributes = {n.attr for n in nodes if isinstance(n, ast.Attribute)}
         names = {n.id for n in nodes if isinstance(n, ast.Name)}
-        is_of_version = (attributes | names) & _VERSIONS or names & self._asking
+        is_of_version = (attributes | names) & _VERSIONS or names & self._of_version
         return bool(calls & {"hasattr", "dir"} or is_of_version)
 
     def outcome(self, test: ast.expr, tensorflow: str = "") -> bool | None:
@@ -155,7 +155,7 @@ class _Reading:
         """Return the value of an expression.
 
         Only what conditions about versions are made of is known: constants, versions,
-        their parts, numbers and texts of them, comparisons, `and`, `or` and `not`.
+        their parts, numbers and strings of them, comparisons, `and`, `or` and `not`.
         """
         if isinstance(node, ast.Constant):
             return node.value
@@ -207,7 +207,7 @@ class _Reading:
         return self.value(node)
 
     def _called(self, node: ast.Call) -> Any:
-        """Return what a function makes of a version: a number, a text, or its parts."""
+        """Return what a function makes of a version: a number, a string or parts."""
         if node.keywords:
             raise UnknownConditionError
         function, arguments = node.func, node.args

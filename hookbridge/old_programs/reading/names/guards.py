@@ -78,7 +78,7 @@ def _not_taken(node: ast.If | ast.IfExp, conditions: Conditions) -> list[ast.AST
     orelse = node.orelse if isinstance(node, ast.If) else [node.orelse]
     outcome = conditions.outcome(node.test)
     if outcome is None:
-        return [*body, *orelse] if conditions.asks(node.test) else []
+        return [*body, *orelse] if conditions.depend_on_version(node.test) else []
     return [*(orelse if outcome else body)]
 
 
@@ -87,7 +87,9 @@ def _not_reached(node: ast.BoolOp, conditions: Conditions) -> list[ast.expr]:
     enough = isinstance(node.op, ast.Or)
     for number, part in enumerate(node.values, 1):
         outcome = conditions.outcome(part)
-        if outcome is enough or (outcome is None and conditions.asks(part)):
+        if outcome is enough or (
+            outcome is None and conditions.depend_on_version(part)
+        ):
             return node.values[number:]
     return []
 
@@ -145,7 +147,7 @@ def _only_names(statement: ast.stmt) -> bool:
 
 
 def _imports(statement: ast.stmt) -> bool:
-    """Return whether a statement imports a module, be it by a call."""
+    """Return whether a statement imports a module, also by a call."""
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return True
     is_plain = isinstance(statement, ast.Assign | ast.Expr)

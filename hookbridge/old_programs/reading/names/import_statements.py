@@ -13,6 +13,8 @@ from hookbridge.tf1_names.syntax import keywords, last_name, text_of
 
 # Nested copies of the same module, as `tf.compat.v1.compat.v1`: the last one counts.
 _COPIES = re.compile(r"^(compat\.v[12]\.)+(?=compat\.v[12](\.|$))")
+# Where TensorFlow had its Keras until 1.3.
+_FIRST_KERAS = re.compile(r"^contrib\.keras\.python(\.keras)?(?=\.|$)")
 _PRIVATE = ("python.", "core.")
 STATEMENTS = frozenset({ast.Import, ast.ImportFrom})
 # Functions that import the module of a name.
@@ -36,6 +38,10 @@ def canonical(dotted: str) -> str:
         inside = inside[len("compat.v1.") :]  # `tf.contrib`, where `tf` is now v1
     if inside == "compat.v2" or inside.startswith("compat.v2."):
         inside = inside[len("compat.v2.") :]
+    # Its only folder, in which TensorFlow had its Keras until 1.3.
+    inside = re.sub(
+        r"^contrib\.keras\.python(\.keras)?(?=\.|$)", "contrib.keras", inside
+    )
     if inside.startswith("contrib.") and ".python." in inside:
         inside = _public_contrib(inside)
     return f"tf.{inside}" if inside else "tf"

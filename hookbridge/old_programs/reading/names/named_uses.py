@@ -71,7 +71,7 @@ def uses(
 
 
 class _Surroundings:
-    """What a module has beside a method; each part is found once, when it is asked."""
+    """What a module has beside a method; each part is found once, when it is needed."""
 
     def __init__(
         self,
@@ -98,11 +98,11 @@ class _Surroundings:
     def _may_have(self, method: str) -> bool:
         """Return whether the module may have an object with a removed method.
 
-        An object from another file counts if `hb.legacy.attribute` asks it first.
+        An object from another file counts if `hb.legacy.attribute` tries it first.
         """
         root, row = method.partition(".")[0], removed_names()[method]
-        is_asked = row.is_restored and not row.replacement
-        return root in self._libraries or (is_asked and root in self._of_others)
+        is_ours = row.is_restored and not row.replacement
+        return root in self._libraries or (is_ours and root in self._of_others)
 
     @functools.cached_property
     def _own(self) -> list[Mapping[str, set[str]]]:
@@ -134,7 +134,7 @@ def is_of_own_class(
     """Return whether a method with the name of a removed one is the program's own.
 
     A class of the program may have such a method, and another object of the program
-    the removed one. `hb.legacy.attribute` asks the object itself first, so the method
+    the removed one. `hb.legacy.attribute` tries the object itself first, so the method
     is only left alone where the object is seen to be of that class.
 
     Args:

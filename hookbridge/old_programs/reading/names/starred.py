@@ -44,7 +44,7 @@ def free_names(tree: ast.Module) -> frozenset[str]:
 def follow(names: Names) -> None:
     """Note the names that a module has from its starred imports of TensorFlow.
 
-    The starred modules of its own program are asked, too, once they are known.
+    The starred modules of its own program give names, too, once they are known.
     """
     if not names.scopes.starred:
         return
@@ -63,16 +63,18 @@ def giver(names: Names, name: str) -> Given | None:
         return None
     # A private module mostly has a public name for its own use.
     for test in (_gives_publicly, gives, may_give):
-        answer = _asked(names, name, test, [])
-        if isinstance(answer, Given):
-            return None if _is_doubtful(names, name, answer) else answer
-        if answer:  # it is not a name of TensorFlow
+        gift = _given_by_stars(names, name, test, [])
+        if isinstance(gift, Given):
+            return None if _is_doubtful(names, name, gift) else gift
+        if gift:  # it is not a name of TensorFlow
             return None
     return None
 
 
-def _asked(names: Names, name: str, test: _Test, earlier: list[Names]) -> Given | bool:
-    """Return what the starred imports of a module say of a name; the last one counts.
+def _given_by_stars(
+    names: Names, name: str, test: _Test, earlier: list[Names]
+) -> Given | bool:
+    """Return what the starred imports of a module give a name; the last one counts.
 
     True if one of them gives something else, False if none gives anything.
     """
@@ -81,12 +83,12 @@ def _asked(names: Names, name: str, test: _Test, earlier: list[Names]) -> Given 
         own_names = names.by_module.get(module)
         if own_names is not None:
             if own_names in earlier:
-                continue  # it gives nothing, or asks this one
+                continue  # it gives nothing, or is looked at already
             if own_names.scopes.module.has(name):
                 return True
-            answer = _asked(own_names, name, test, earlier)
-            if answer:
-                return answer._replace(star="") if isinstance(answer, Given) else True
+            gift = _given_by_stars(own_names, name, test, earlier)
+            if gift:
+                return gift._replace(star="") if isinstance(gift, Given) else True
         elif is_followed(module) and test(module, name):
             return Given(f"{module}.{name}", module)
         elif _library_gives(module, name):

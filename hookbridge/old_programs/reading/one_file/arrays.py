@@ -17,7 +17,7 @@ _METHODS = frozenset(
 # What has one of these is one.
 _FIELDS = frozenset({"astype", "dtype", "ndim", "reshape", "shape"})
 # Calls of functions whose names have this word take bytes, as those of arrays are; of
-# other objects `tostring` gives a text.
+# other objects `tostring` gives a string.
 _BYTES = "bytes"
 _Scope = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 

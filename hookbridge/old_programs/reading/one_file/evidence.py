@@ -17,7 +17,11 @@ from hookbridge.old_programs.reading.names.import_statements import (
     loaded,
 )
 from hookbridge.old_programs.reading.names.named_uses import uses
-from hookbridge.old_programs.reading.one_file import keras_signs, old_callbacks
+from hookbridge.old_programs.reading.one_file import (
+    keras2_signs,
+    keras_signs,
+    old_callbacks,
+)
 from hookbridge.old_programs.reading.one_file.keras_signs import Sign
 from hookbridge.tf1_names import contrib_names
 from hookbridge.tf1_names.private_names import FILES
@@ -69,6 +73,11 @@ _PARTS: dict[str, tuple[str, ...]] = {
     "shared_session": ("hookbridge.legacy.share_keras_session",),
     "keras": ("tf.keras", "tf.compat.v1.keras", "keras", "tf_keras"),
     "keras_package": ("keras.",),
+    "keras3": tuple(
+        f"{keras}.{module}"
+        for keras in ("keras", "tf.keras")
+        for module in ("distribution", "ops", "random", "tree")
+    ),
     "keras2": (
         *_names("needs Keras 2"),
         *_names("needs Keras 2 as they are", [""]),
@@ -125,7 +134,8 @@ class Evidence:
     shared_session: Use | None = None  # the call that gives all threads one session
     keras: Use | None = None  # any name of Keras
     keras2: Use | None = None  # what Keras 3 does not have
-    keras2_method: Use | None = None  # a method that models of Keras 3 do not have
+    keras2_method: Use | None = None  # what models of Keras 3 do not have or take
+    keras3: Use | None = None  # a name that only Keras 3 has
     keras_argument: Use | None = None  # an argument that has another name today
     keras_package: Use | None = None  # a name of `keras`, not of `tf.keras`
     threads: Use | None = None  # what starts threads of the program itself
@@ -180,6 +190,9 @@ def _signs(
             continue
         yield from keras_signs.of_name(name, node.lineno)
         is_v1 = outcome.code == "V1_NAME" and name.startswith("tf.")
+        is_v1 |= name.startswith("tf.estimator") and is_below(
+            outcome.replacement, "hookbridge.estimator.v1"
+        )
         if is_v1 or name.startswith("tf.contrib"):
             leftover = name.startswith(_LEFTOVERS)
             yield "leftover" if leftover else "old", name, node.lineno
@@ -189,6 +202,7 @@ def _signs(
             yield "callback_params", name, node.lineno
             yield "keras2", name, node.lineno
     yield from _examine_nodes(nodes, names, target)
+    yield from keras2_signs.of_files(nodes)
 
 
 def _examine_nodes(
@@ -215,7 +229,9 @@ def _examine_nodes(
 
 def _examine_call(node: ast.Call, names: Names, target: Target) -> Iterator[Sign]:
     """Yield what a call shows: by the arguments of Keras, or by what it imports."""
-    yield from keras_signs.of_call(node, names.canonical(node.func) or "")
+    function = names.canonical(node.func) or ""
+    yield from keras_signs.of_call(node, function)
+    yield from keras2_signs.of_call(node, function)
     yield from _examine_import(loaded(node), node.lineno, target)
 
 
@@ -235,8 +251,7 @@ def _examine_attribute(
 ) -> Iterator[Sign]:
     """Yield what a dotted name shows, or a method of whatever it is called on."""
     full = names.canonical(node)
-    if node.attr in keras_signs.METHODS:
-        yield "keras2_method", f".{node.attr}()", node.lineno
+    yield from keras2_signs.of_attribute(node)
     if full is not None:
         yield from _examine_name(full, node.lineno, target)
     elif node.attr in _OLD_METHODS:

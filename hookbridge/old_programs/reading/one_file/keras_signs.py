@@ -20,8 +20,6 @@ Sign: TypeAlias = tuple[str, str, int]
 _Use = TypeVar("_Use")
 # The last Keras that was never a part of TensorFlow 2.
 _OLD = 2.3
-# Methods of models that Keras 3 no longer has.
-METHODS = frozenset(("evaluate_generator", "fit_generator", "predict_generator"))
 # What Keras calls the accuracy in the logs of an epoch: until 2.2, and since.
 _ACC, _ACCURACY = frozenset({"acc", "val_acc"}), frozenset({"accuracy", "val_accuracy"})
 _LOGS = ("hist", "history", "logs")

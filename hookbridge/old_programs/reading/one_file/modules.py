@@ -167,7 +167,7 @@ class Module:
 
     @functools.cached_property
     def words(self) -> frozenset[str]:
-        """Every name and text that the module says, but for what its imports bind."""
+        """Every name and string that the module says, but for what its imports bind."""
         names = {n.id for n in self.nodes if isinstance(n, ast.Name)}
         return self.said | self.attributes | names
 
@@ -178,7 +178,7 @@ class Module:
 
     @functools.cached_property
     def said(self) -> frozenset[str]:
-        """Every text that the module says: `__all__` has names, too."""
+        """Every string that the module says: `__all__` has names, too."""
         return frozenset(
             node.value
             for node in self.nodes

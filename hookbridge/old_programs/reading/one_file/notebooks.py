@@ -164,12 +164,12 @@ def _loaded(text: str) -> Any:
         raise ValueError("its JSON is nested too deeply") from None
 
 
-def _part(parts: dict[str, Any], name: str, kind: type, of: str) -> Any:
+def _part(parts: dict[str, Any], name: str, kind: type, owner: str) -> Any:
     """Return a part of the document, which has to be of a kind if it is there."""
     value = parts.get(name) or kind()
     if not isinstance(value, kind):
         expected = "an object" if kind is dict else "a list"
-        raise ValueError(f"`{name}` of {of} is {value!r}, and not {expected}")
+        raise ValueError(f"`{name}` of {owner} is {value!r}, and not {expected}")
     return value
 
 

@@ -193,11 +193,11 @@ class Programs:
         is_main = module in self._of_main
         meanings = self._of.get(module) or [meaning_of([module.evidence])]
         # They mean TensorFlow 1, if one of them does.
-        meaning = next((meaning for meaning in meanings if meaning.old), meanings[0])
+        meaning = next((m for m in meanings if m.why_tf1), meanings[0])
         started = self._started.get(module, [])
         lacking = (m for m in started if m.lacks_switch or m is started[-1])
         is_run = is_main and self._does_something(module)
-        others = self.names.others(module)
+        other_modules = self.names.others(module)
         return InProgram(
             meaning=meaning,
             of_main=next(lacking, self._of_main.get(module, meaning)),
@@ -212,7 +212,7 @@ class Programs:
             shared=frozenset(self.names.shared(module)),
             rows=frozenset(self._rows(module)),
             called_on_gpu=self._called_on_gpu.get(module, frozenset()),
-            libraries=frozenset().union(*(m.libraries for m in others)),
+            libraries=frozenset().union(*(m.libraries for m in other_modules)),
         )
 
     @functools.cached_property

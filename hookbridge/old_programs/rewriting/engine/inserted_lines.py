@@ -61,11 +61,11 @@ class InsertedLines:
 
     def put_first(self, wanted: Sequence[str]) -> None:
         """Add lines before every other import, after those of them there already."""
-        there = {line: _early(line, self._body, self._imported) for line in wanted}
-        first = max([self._start, *there.values()])
+        numbers = {line: _early(line, self._body, self._imported) for line in wanted}
+        first = max([self._start, *numbers.values()])
         lines = [
             (first, self._moved_line(line) or line)
-            for line, number in there.items()
+            for line, number in numbers.items()
             if not number
         ]
         if lines and self._start and first == self._start:

@@ -107,8 +107,8 @@ def with_comments(module: Module, findings: Iterable[Finding]) -> str:
         indent = lines[index][: len(lines[index]) - len(lines[index].lstrip(" \t\f"))]
         newline = re.search(r"[\r\n]*$", lines[index])
         end = (newline[0] if newline else "") or "\n"
-        there = _comments_above(lines, index)
-        fresh = [new for new in wanted[line] if _key(new) not in there]
+        existing = _comments_above(lines, index)
+        fresh = [new for new in wanted[line] if _key(new) not in existing]
         lines[index:index] = [f"{indent}{new}{end}" for new in fresh]
     return "".join(lines)
 

@@ -31,7 +31,7 @@ class RewriteRule:
       apply: called with a node and the context, whose `replace(name, node, text)`
         changes the text of a node. It is called once for each node of those classes,
         inner nodes first, on the thread that calls `rewrite`. Of two changes that
-        overlap the first counts. The rules are asked again about the new text, in a
+        overlap the first counts. The rules are applied again to the new text, in a
         few walks at most, while it has findings with the codes of one of them.
       codes: reason codes of the findings that it settles.
       prepare: called with the context once before each walk, on the same thread.

@@ -1,4 +1,4 @@
-"""Arguments, methods and functions that have another name today."""
+"""Arguments, methods and functions that have another name now."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 from hookbridge.old_programs.scanning import tpu_names
-from hookbridge.tf1_names.changes import renamed_method
+from hookbridge.tf1_names.changes import BECOMES_PREFETCH, renamed_method
 from hookbridge.tf1_names.old_values import old_values
 from hookbridge.tf1_names.removed_in_libraries import (
     removed_methods,
@@ -24,11 +24,10 @@ NAME = "old-arguments"
 
 
 def apply(node: ast.Call, context: Context) -> None:
-    """Change a call that the scan has found."""
+    """Change the function, the method and the arguments of a call."""
     is_device = context.name(node.func) == "tf.device"
     if is_device and context.is_found(node, "DEVICE_FUNCTION"):
-        device = context.imports.expression("tf.compat.v1.device", node.lineno)
-        context.replace(NAME, node.func, device)
+        _replace_function(node, "tf.compat.v1.device", context)
     for argument, current in tpu_names.unnamed(context.module, node):
         context.replace(NAME, argument, current)
     rows = node.args[0] if context.is_found(node, "UNEQUAL_ROWS") else None
@@ -37,13 +36,18 @@ def apply(node: ast.Call, context: Context) -> None:
         context.change(NAME, rows, (end, end), ", dtype=object")
     elif rows is not None or context.is_found(node, "GPU_READER"):
         name = (context.name(node.func) or "").rpartition(".")[2]
-        function = context.imports.expression(f"hookbridge.legacy.{name}", node.lineno)
-        context.replace(NAME, node.func, function)
+        _replace_function(node, f"hookbridge.legacy.{name}", context)
     if isinstance(node.func, ast.Attribute):
         _rename_method(node.func, context)
     if context.is_found(node, "OLD_ARGUMENT"):
         _rename_arguments(node, context)
         _change_values(node, context)
+
+
+def _replace_function(call: ast.Call, name: str, context: Context) -> None:
+    """Call another function, with the same arguments."""
+    function = context.imports.expression(name, call.lineno)
+    context.replace(NAME, call.func, function)
 
 
 def _rename_method(function: ast.Attribute, context: Context) -> None:
@@ -69,7 +73,7 @@ def _current_method(method: str) -> str:
 
 
 def _change_values(call: ast.Call, context: Context) -> None:
-    """Write values that are refused today as they are taken."""
+    """Write values that are now refused as they are taken."""
     for node, current in old_values(call, context.name(call.func) or ""):
         before, has_place, after = current.partition("{}")
         if has_place and _shares_parentheses(node, call, context):
@@ -87,7 +91,7 @@ def _shares_parentheses(node: ast.expr, call: ast.Call, context: Context) -> boo
 
 
 def _spelled(current: str, node: ast.expr, context: Context) -> str:
-    """Return a text; if it is a dotted name of a module, as the file names that."""
+    """Return source text; a dotted name as the file has to write it."""
     is_name = isinstance(node, ast.Attribute | ast.Name)
     return context.imports.expression(current, node.lineno) if is_name else current
 
@@ -114,7 +118,7 @@ def _rename_arguments(call: ast.Call, context: Context) -> None:
             context.change(NAME, argument, (first, end), change.new)
         else:
             is_out = _take_out(call, argument, before, context)
-            if is_out and change.note == "becomes prefetch":
+            if is_out and change.note == BECOMES_PREFETCH:
                 size = context.source_of(argument.value)
                 context.wrap(NAME, call, "", f".prefetch({size})")
 

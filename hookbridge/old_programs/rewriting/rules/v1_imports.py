@@ -47,7 +47,7 @@ def _as_v1(value: str) -> str:
 
 
 def prepare(context: Context) -> None:
-    """Decide first, because all other rules ask what a name means."""
+    """Decide first, because all other rules depend on what a name means."""
     bound, names = context.imports.bound, context.module.names
     context.imports.is_v1 = (
         context.in_program.targets_tf1

@@ -272,7 +272,7 @@ def _starred() -> frozenset[str]:
 
 
 def call_of(owner: ast.expr, method: str, *words: str | ast.expr) -> ast.Call:
-    """Return the call of a method, with texts and expressions as its arguments."""
+    """Return the call of a method, with strings and expressions as its arguments."""
     arguments = [ast.Constant(w) if isinstance(w, str) else w for w in words]
     return ast.Call(ast.Attribute(owner, method, ast.Load()), arguments, [])
 

@@ -62,10 +62,10 @@ def _patterns() -> list[tuple[bytes, re.Pattern[bytes]]]:
     below = grouped((module, name) for module, _, name in parts)
     texts: dict[str, str] = {f"import {name}": r"\b" for name in below.pop("", ())}
     for module, names in below.items():
-        some = rf"(?:{'|'.join(sorted(names))})\b"
+        any_name = rf"(?:{'|'.join(sorted(names))})\b"
         package = module.rpartition(".")[2]
-        texts |= {f"{short}.": some for short in _SHORT.get(package, (package,))}
-        texts[f"from {module} import"] = rf"(?:[^#\n(]*\b|\s*\([^)]*\b){some}"
+        texts |= {f"{short}.": any_name for short in _SHORT.get(package, (package,))}
+        texts[f"from {module} import"] = rf"(?:[^#\n(]*\b|\s*\([^)]*\b){any_name}"
     return [
         (start.encode(), re.compile(f"{re.escape(start)}{following}".encode()))
         for start, following in texts.items()

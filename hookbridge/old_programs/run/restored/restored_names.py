@@ -80,7 +80,7 @@ class Cast:
 
 
 def load_source(name: str, pathname: str, file: object = None) -> types.ModuleType:
-    """`imp.load_source`: the module of a file, loaded anew."""
+    """`imp.load_source`: the module of a file, loaded again."""
     spec = importlib.util.spec_from_file_location(name, pathname)
     if spec is None or spec.loader is None:
         raise ImportError(f"{pathname} is not a Python file", name=name, path=pathname)
