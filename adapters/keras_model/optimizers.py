@@ -16,7 +16,7 @@ from hookbridge.adapters.keras_model.v1_optimizers import make_slots, v1_inside
 from hookbridge.ground import patching
 from hookbridge.ground.protocols import KerasModel, Optimizer
 
-# What Keras 2 computes anew in each step.
+# What Keras 2 computes in each step.
 _COMPUTED = ("_current_learning_rate",)
 
 

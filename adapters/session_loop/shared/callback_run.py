@@ -133,7 +133,7 @@ class CallbackRun(abc.ABC):
         self.model.stop_training = True
 
     def reset_metrics(self) -> None:  # noqa: B027
-        """Begin the running means anew with the next step; a prediction has none."""
+        """Begin new running means with the next step; a prediction has none."""
 
     @abc.abstractmethod
     def finish(self) -> None:
