@@ -161,7 +161,7 @@ class CallbackToHook(
         self._before, self._after = self._running().before_and_after_run_of(self)
 
     def before_run(self, run_context: RunContext) -> Any:
-        """Deliver the begin events of a step."""
+        """Deliver the events at the start of a step."""
         return self._before(run_context)
 
     def after_run(self, run_context: RunContext, run_values: RunValues) -> None:

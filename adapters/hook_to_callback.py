@@ -82,7 +82,7 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
         self._next_states: FitStates | None = None
 
     def copy_options(self) -> dict[str, Any]:
-        """See `CopiedWrapper`."""
+        """Return the options with which a copy is made."""
         return {"max_lag": self.max_lag}
 
     def set_model(self, model: KerasModel | None) -> None:
@@ -95,9 +95,9 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
         if self._watch is not None:
             self._watch.end()
         self._watch = CallWatch(self, self.hook, model, self._run)
-        everyone = calling_list()  # None if somebody calls this callback alone
-        if self.record.saves_checkpoints and everyone is not None:
-            self._next_states = FitStates(self.hook, model, everyone)
+        callback_list = calling_list()  # None if somebody calls this callback alone
+        if self.record.saves_checkpoints and callback_list is not None:
+            self._next_states = FitStates(self.hook, model, callback_list)
 
     def join_next(self, run: HookedRun) -> None:
         """Let the next `set_model` join this run, which a loop has opened itself.

@@ -50,7 +50,7 @@ class OwnStep:
         return patching.temporarily(self, _called=tap)
 
     def function_with(self, tap: AnyFunction, *, for_model: bool) -> Any:
-        """See `StepSource`; has the options of the user's own `tf.function`."""
+        """Return a function with the options of the user's own `tf.function`."""
 
         def call(*args: object) -> Any:
             return self._called(*args)

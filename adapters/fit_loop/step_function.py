@@ -89,9 +89,9 @@ class StepFunction:
         self._first = self._make_function(self._keys_to_trace, self._names_to_try)
         self._keys_of_first = self._keys_to_trace
         is_tapped = bool(self._keys_to_trace or self._names_to_try)
-        self._plain_call = _untapped(self._without_dispatch(self._first), is_tapped)
+        self._plain_call = _without_taps(self._without_dispatch(self._first), is_tapped)
         self.models_own_function: ModelsOwnFunction = ModelsOwnFunction(
-            _untapped(self._first.function, is_tapped), self
+            _without_taps(self._first.function, is_tapped), self
         )
 
     @property
@@ -220,14 +220,14 @@ class StepFunction:
             else:
                 function = self._returning(wanted)
             variant = function.variant(program, dict(tapped), into_step)
-            own = [] if into_step.rate is None else [into_step.rate]
-            for rate in (*own, *into_step.other_rates):
+            own_rates = [] if into_step.rate is None else [into_step.rate]
+            for rate in (*own_rates, *into_step.other_rates):
                 variant = with_rate(variant, rate)
             variants.add(key, variant, keep=(program, into_step))
         return variant(args, feeds)  # type: ignore[no-any-return]
 
 
-def _untapped(function: Callable[..., Any], is_tapped: bool) -> Any:
+def _without_taps(function: Callable[..., Any], is_tapped: bool) -> Any:
     """Return a Keras function whose result has no tapped tensors."""
     return (lambda *args: split(function(*args))[0]) if is_tapped else function
 

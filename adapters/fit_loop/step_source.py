@@ -38,7 +38,9 @@ class StepSource(Protocol):
     def function_with(self, tap: AnyFunction, *, for_model: bool) -> Any:
         """Return a new function whose step is `tap`.
 
-        The model gets it too if `for_model`.
+        Args:
+          tap: what is called in the place of `method`.
+          for_model: whether the model gets the function too.
         """
 
     def tensors_of(self, outputs: object, noted: Mapping[str, Any]) -> StepTensors:

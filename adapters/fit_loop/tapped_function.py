@@ -18,7 +18,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.taps import StepTap, split, values_of
 from hookbridge.adapters.keras_model import structure
-from hookbridge.adapters.live_session.imported_ops import compiled
+from hookbridge.adapters.live_session.imported_ops import compile_function
 from hookbridge.adapters.live_session.program import SessionProgram, SplitProgram
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import AnyFunction, Arguments, KerasModel
@@ -172,7 +172,7 @@ class TappedFunction:
             return outputs, fetched, values
 
         if program.feeds:
-            fed_function = compiled(merged, reduce_retracing=True)
+            fed_function = compile_function(merged, reduce_retracing=True)
 
             def call(args: Arguments, feeds: Sequence[tf.Tensor]) -> Any:
                 with tap.tracing():
@@ -183,7 +183,7 @@ class TappedFunction:
         # A function around one of Keras 2 only for fetches would take time to compile.
         is_plain = not (returns_optional or needed.before or needed.after)
         unfed = TraceOfIterator(
-            inner if is_plain else compiled(lambda *args: merged(args, ()))
+            inner if is_plain else compile_function(lambda *args: merged(args, ()))
         )
 
         def call_unfed(args: Arguments, feeds: Sequence[tf.Tensor]) -> Any:

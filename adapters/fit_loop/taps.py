@@ -79,7 +79,7 @@ class StepTap:
             self._with_optimizer(),
             self._source.replacing_method(self),
             self._spies.installed(self._names.is_eager),
-            first_replica.keep_taps_out_of_reduction(self._source.model, split, joined),
+            first_replica.keep_taps_out_of_reduction(self._source.model, split, join),
             patching.temporarily(self, _is_tracing=True),
         ):
             yield
@@ -115,7 +115,7 @@ class StepTap:
             return outputs
         # The same tensor objects from every replica: Keras then passes them
         # through instead of summing them over replicas.
-        return joined(outputs, self._first_replica_tensors)
+        return join(outputs, self._first_replica_tensors)
 
     @property
     def _returns_tensors(self) -> bool:
@@ -280,6 +280,6 @@ def split(result: object) -> tuple[Any, dict[str, Any]]:
     return result, {}
 
 
-def joined(outputs: object, tapped: Mapping[str, Any]) -> Any:
+def join(outputs: object, tapped: Mapping[str, Any]) -> Any:
     """Return what `split` takes apart."""
     return {_OUTPUTS: outputs, _TAPPED: dict(tapped)} if tapped else outputs

@@ -89,7 +89,7 @@ def keras_behind(item: object) -> Any:
 
 
 def flavour_of(callback: Callback) -> Flavour:
-    """Which Keras a callback was written for; Keras 2 covers tf.keras 2.15 too."""
+    """Return which Keras a callback was written for."""
     return "keras3" if compat.is_keras3(keras_behind(callback)) else "keras2"
 
 
@@ -100,7 +100,7 @@ def keras_class_of(callback: Callback) -> str:
 
 
 def flatten(items: object) -> list[Any]:
-    """One guest, a (nested) list of guests or a `CallbackList` as a flat list."""
+    """Return a guest, a (nested) list of them or a `CallbackList` as a flat list."""
     return [] if items is None else _flatten(items, "", ())
 
 
@@ -146,7 +146,7 @@ def _complaint(item: object) -> str:
 
 
 def hooks_only(hooks: object) -> list[Any]:
-    """Hooks for a session as a list; None counts as no hook."""
+    """Return the hooks for a session as a list; None counts as no hook."""
     items = [] if hooks is None else hooks
     if not isinstance(items, Iterable):
         raise errors.NotAGuestError(

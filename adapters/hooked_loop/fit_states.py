@@ -40,7 +40,7 @@ from hookbridge.adapters.state.save_listeners import Save, SaveListener
 from hookbridge.adapters.state.write_order import WriteOrder, wait_for_writes
 from hookbridge.ground.memory import Fact
 from hookbridge.ground.patching import assign
-from hookbridge.ground.protocols import KerasModel, Logs, Session
+from hookbridge.ground.protocols import CallbackList, KerasModel, Logs, Session
 
 _IS_GUEST = Fact[bool]("guest", "is given to as_callbacks")
 
@@ -89,10 +89,12 @@ class FitStates(
     Args:
       hook: the `CheckpointSaverHook`.
       model: the model that is trained, unless the loop is no `fit`.
-      everyone: the `CallbackList` of the loop, before any callback has an event.
+      callback_list: the `CallbackList` of the loop, before any callback has an event.
     """
 
-    def __init__(self, hook: Any, model: KerasModel, everyone: Any) -> None:
+    def __init__(
+        self, hook: Any, model: KerasModel, callback_list: CallbackList
+    ) -> None:
         self._hook, self._model = hook, model
         # Where the hook writes its checkpoints.
         self._folder: str = os.path.abspath(str(hook._checkpoint_dir))
@@ -101,8 +103,8 @@ class FitStates(
         # What has the epoch that an earlier run has begun, until this one begins one.
         self._open_epoch: OpenEpoch | None = None
         self._earlier_means = Means()  # those from which the epoch still has to go on
-        call_before_others(everyone, {"on_train_begin": self._before_train_begin})
-        note_guests(_guests_among(everyone.callbacks))
+        call_before_others(callback_list, {"on_train_begin": self._before_train_begin})
+        note_guests(_guests_among(callback_list.callbacks))
 
     # -- called by the hook's callback, `hook_to_callback`, in its place of the list --
 
@@ -113,9 +115,9 @@ class FitStates(
           run: the `HookedRun`.
           params: those that Keras gives callbacks.
         """
-        everyone = calling_list()
+        callback_list = calling_list()
         self._run: Any = run  # None after the end
-        call_after_others(everyone, self._calls_after_others)
+        call_after_others(callback_list, self._calls_after_others)
         self._num_epochs: int = params.get("epochs") or 0
         self._means: EpochMeans | None = run.means or (
             run.host.step_maker.means_of(self._model)
@@ -125,14 +127,14 @@ class FitStates(
             self._folder,
             run.number,
             run.host.graph_part,
-            guests=_guests_among(everyone.callbacks),
+            guests=_guests_among(callback_list.callbacks),
             loop=self._loop_state,
         )
         if self._calls_hook:
             StateFiles().remove_unfinished(self._folder)
         # What writes the state if Keras drops its list of callbacks: an error has ended
         # the `fit` then, and nobody calls its members. Not alive after the end.
-        self._rescue: Any = weakref.finalize(everyone, self.saves.rescue)
+        self._rescue: Any = weakref.finalize(callback_list, self.saves.rescue)
         # A new list: the old one may be the user's, or shared with another hook. A
         # `fit` that has made no step may have left its listener there.
         listeners = [
@@ -143,9 +145,9 @@ class FitStates(
 
     def on_test_begin(self) -> None:
         """Note that an evaluation begins."""
-        everyone = calling_list()
-        if everyone is not None:
-            call_after_others(everyone, self._calls_after_others)
+        callback_list = calling_list()
+        if callback_list is not None:
+            call_after_others(callback_list, self._calls_after_others)
 
     # -- called by the first and the last callback of the list, `list_ends`. "Before"
     # and "after" say whether the other callbacks have had the event ----------------

@@ -83,7 +83,7 @@ class ModelLoops:
         )
 
     def take(self) -> None:
-        """From now on the run has the loops; its host is installed."""
+        """Give the loops to the run, and install its host."""
         _INNERMOST.put(self._model, self._run)
         self._run.host.step_maker.install()
         self._starters.install()

@@ -32,7 +32,7 @@ class ClusterFailure(Exception):
         self.error = error
 
 
-def shielded(
+def shield(
     function: AnyFunction, note_lost: Callable[[], None] = lambda: None
 ) -> Callable[..., Any]:
     """Return a function whose errors of the cluster pass `MonitoredSession`.
@@ -121,12 +121,12 @@ def error_with_hook(
     takes = getattr(session, "takes", None)
     for member in members:
         if isinstance(member, HookWithoutEnd) and takes and not takes(member.request):
-            return type(error)(f"{error} `{member.name}` wanted it in `before_run`.")
+            return type(error)(f"{error} `{member.name}` requested it in `before_run`.")
     return error
 
 
 def check_clash(error: RuntimeError, members: Sequence[Any]) -> None:
-    """Names the hooks that feed, where TensorFlow says that two feed one tensor."""
+    """Name the hooks that feed, where TensorFlow says that two feed one tensor."""
     if not str(error).startswith("Same tensor is fed by two hooks"):
         return
     feeding = [

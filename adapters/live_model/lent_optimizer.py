@@ -1,4 +1,4 @@
-"""The optimizer of a session where another Keras model has it, and is saved."""
+"""The optimizer of a session when a callback lends it to a model, which is saved."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class LentOptimizer(tf.__internal__.tracking.AutoTrackable):  # type: ignore[mis
         return "Optimizer"
 
     def say_unsaved(self) -> None:
-        """Warns once that a file has no slots of the optimizer."""
+        """Warn once that a file has no slots of the optimizer."""
         if not self._has_said:
             self._has_said = True
             logging.warning(

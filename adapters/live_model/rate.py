@@ -134,14 +134,14 @@ class LiveRate(watched.UseListener):
                 self.mirror.assign(value)
 
     def begin_event(self) -> None:
-        """From here on the mirror is brought up to date when it is used."""
+        """Let the mirror be brought up to date when it is used from here on."""
         if self.mirror is not None:
             self._is_stale = True
             if self._is_captured:
                 self.refresh()
 
     def end_event(self) -> None:
-        """Between events the mirror keeps its last value: there may be no session."""
+        """Let the mirror keep its value between events: there may be no session."""
         self._is_stale = False
 
     def push(self) -> None:

@@ -19,7 +19,7 @@ from hookbridge.adapters.live_session.growing_graph import GrowingGraph
 from hookbridge.adapters.live_session.imported_ops import (
     ImportedOps,
     SessionResources,
-    compiled,
+    compile_function,
 )
 from hookbridge.adapters.live_session.needed_ops import NeededOps
 from hookbridge.ground.structures import RecentlyUsed
@@ -66,7 +66,7 @@ class SessionProgram:
 
     @functools.cached_property
     def key(self) -> Any:
-        """Equal for programs of one model that do the same, in other runs too."""
+        """A key that is equal for programs of a model that do the same, in any run."""
         needed, known = self.needed, self.graph.variables.handles
         return (
             self._before.key(),
@@ -149,7 +149,7 @@ class SessionProgram:
         shapes = [t.shape for t in self.feeds] + [tf.TensorShape(None)] * len(names)
         types = [a.dtype for a in arguments]
         signature = list(map(tf.TensorSpec, shapes, types))
-        function: Any = compiled(body, input_signature=signature)
+        function: Any = compile_function(body, input_signature=signature)
         return function.get_concrete_function()  # type: ignore[no-any-return]
 
 
@@ -160,8 +160,8 @@ class SplitProgram:
         self._program = program
         self._step_tensors = sorted(program.needed.step_tensors)
         self._names: list[str] = []
-        self._before = compiled(self._build_before)
-        self._after = compiled(self._build_after)
+        self._before = compile_function(self._build_before)
+        self._after = compile_function(self._build_after)
 
     def _build_before(self, feeds: Sequence[tf.Tensor]) -> list[Any]:
         early = {

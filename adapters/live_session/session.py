@@ -170,7 +170,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         return call
 
     def partial_run_setup(self, *args: object, **kwargs: object) -> Any:
-        """Refused, as `partial_run`."""
+        """Refuse `partial_run`."""
         raise errors.LiveSessionError(
             "`partial_run` keeps a graph half executed between calls, which is "
             "impossible for a Keras training step. Call `run` for each part.",
@@ -180,7 +180,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
     partial_run = partial_run_setup
 
     def saved_values(self) -> dict[str, tf.Tensor]:
-        """`{entry: value}` of a checkpoint of this moment, which later steps keep."""
+        """Return `{entry: value}` of a checkpoint; later steps do not change it."""
         variables = self._live_graph.variables.saved()
         with self._outside.as_default(), self._eager_mode():
             self._global_step.push()

@@ -54,9 +54,10 @@ class EndTogether(any_flavour.Inserted):
             if job not in ("evaluator", "ps")
             for index, _ in enumerate(addresses)
         ]
-        me = f"{resolver.task_type}/{resolver.task_id}"
+        own_task = f"{resolver.task_type}/{resolver.task_id}"
         board = Board(f"hookbridge/{next(_loops)}")
-        self._agreement = Agreement(board, me, [t for t in tasks if t != me])
+        other_tasks = [task for task in tasks if task != own_task]
+        self._agreement = Agreement(board, own_task, other_tasks)
         self._is_checked = False
         if not _running:
             atexit.unregister(_leave_all)
@@ -66,7 +67,7 @@ class EndTogether(any_flavour.Inserted):
         self._signals.enter_context(on_sigterm(self._preempted.set))
 
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """All other callbacks have had this event."""
+        """End the training here if all processes have agreed on it."""
         if self._agreement is None:
             return
         if not self._is_checked:

@@ -18,7 +18,7 @@ from hookbridge.adapters.fit_loop.step_source import StepSource
 from hookbridge.adapters.fit_loop.tapped_function import StepFeeds
 from hookbridge.adapters.fit_loop.taps import StepTap, split
 from hookbridge.adapters.keras_model.optimizers import optimizer_of
-from hookbridge.adapters.live_session.imported_ops import compiled
+from hookbridge.adapters.live_session.imported_ops import compile_function
 from hookbridge.adapters.live_session.step_names import StepNames
 from hookbridge.adapters.parameter_server.step_values import Layout, StepValue
 from hookbridge.ground import compat, patching
@@ -151,7 +151,7 @@ class _Variant:
         with self._tap.tracing():
             inner, arguments = _scheduled_by(self._coordinator, self._function, args)
             if self._compiled is None:
-                self._compiled = _packed(
+                self._compiled = _packing_step(
                     inner, self._tap, self._layout, self._places, self._num_feeds
                 )
             self._concrete = self._compiled.get_concrete_function(
@@ -162,7 +162,7 @@ class _Variant:
         return arguments
 
 
-def _packed(
+def _packing_step(
     inner: AnyFunction,
     tap: StepTap,
     layout: Layout,
@@ -176,7 +176,7 @@ def _packed(
         tap.feed({key: feeds[index] for key, index in places.items()})
         return layout.pack(split(inner(*args)))
 
-    return compiled(step)
+    return compile_function(step)
 
 
 def _scheduled_by(

@@ -49,9 +49,9 @@ def optimizer_of(rate: LearningRate) -> OptimizerFacts:
         return OptimizerFacts()
     kind = re.sub(r"^(Resource)?(Sparse)?Apply", "", update.type)
     scopes = update.name.split("/")
-    at = next((i for i, s in enumerate(scopes) if re.match("update(_|$)", s)), 0)
+    depth = next((i for i, s in enumerate(scopes) if re.match("update(_|$)", s)), 0)
     # A Keras optimizer opens its scope twice: "SGD/SGD/update/...".
-    is_keras = at > 1 and scopes[at - 1].startswith(scopes[at - 2])
+    is_keras = depth > 1 and scopes[depth - 1].startswith(scopes[depth - 2])
     short = _CLASSES.get(kind, kind)
     class_name = _KERAS_CLASSES.get(short, short) if is_keras else f"{short}Optimizer"
     values = {}
@@ -60,4 +60,4 @@ def optimizer_of(rate: LearningRate) -> OptimizerFacts:
         if names is not None and tensor.shape.rank == 0:
             name = names[1] if is_keras else names[0]
             values[name] = learning_rate.number_at(tensor, update.graph)
-    return OptimizerFacts(class_name, scopes[at - 1] if at else short, values)
+    return OptimizerFacts(class_name, scopes[depth - 1] if depth else short, values)

@@ -68,10 +68,7 @@ def find(graph: Graph, choice: Any = None) -> list[LearningRate]:
 
 
 def _given(graph: Graph, choice: object) -> LearningRate:
-    """Return the rate that a user has named.
-
-    Refuse what is not a floating-point scalar.
-    """
+    """Return the rate that a user has named; refuse all but a floating-point scalar."""
     if isinstance(choice, str):
         choice = log_sources.tensor_named(choice, graph, "`learning_rate`")
     expected = (
@@ -135,16 +132,16 @@ def _reads_of_step(tensor: Tensor, graph: Graph) -> tuple[Any, ...]:
 
 def copies(tensor: Tensor) -> tuple[Any, ...]:
     """Return a tensor and those that pass it on: a hook may feed each in its place."""
-    found: list[Any] = []
+    tensors: list[Any] = []
     waiting: list[Any] = [tensor]
     while waiting:
-        found.append(waiting.pop(0))
+        tensors.append(waiting.pop(0))
         waiting += [
             op.outputs[0]
-            for op in found[-1].consumers()
+            for op in tensors[-1].consumers()
             if op.type in ("Identity", "Cast")
         ]
-    return tuple(t for t in found if t.graph.is_feedable(t))
+    return tuple(t for t in tensors if t.graph.is_feedable(t))
 
 
 def placeholder(rates: Sequence[LearningRate]) -> Any:

@@ -54,7 +54,7 @@ class StepCounter:
             return self.read(run_context.session)
         return before + 1
 
-    def confirmed(self, counted: int, run_context: RunContext) -> int:
+    def confirm(self, counted: int, run_context: RunContext) -> int:
         """Read the global step; stop counting if it differs from what was counted.
 
         Args:

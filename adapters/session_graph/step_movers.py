@@ -127,22 +127,22 @@ def _function_uses(
             inputs = [i.split(":")[0] for i in node.input if i[0] != "^"]
             if argument not in inputs:
                 continue
-            called = _called(node.attr)
+            called = _function_names(node.attr)
             if not called and is_wanted(node.op):
                 return True
             # The first input of a conditional is its predicate.
             shift = 1 if node.op in ("If", "StatelessIf", "Case") else 0
-            at = inputs.index(argument) - shift
-            if any(uses(inner, at, visited | {name}) for inner in called):
+            position = inputs.index(argument) - shift
+            if any(uses(inner, position, visited | {name}) for inner in called):
                 return True
         return False
 
     index = next(i for i, t in enumerate(op.inputs) if graph_ops.source_op(t) is own)
     index -= 1 if op.type in ("If", "StatelessIf", "Case") else 0
-    return any(uses(n, index, frozenset()) for n in _called(op.node_def.attr))
+    return any(uses(n, index, frozenset()) for n in _function_names(op.node_def.attr))
 
 
-def _called(attributes: Mapping[str, Any]) -> list[str]:
+def _function_names(attributes: Mapping[str, Any]) -> list[str]:
     """Return names of the functions that an op's attributes refer to."""
     names = []
     for value in attributes.values():

@@ -49,7 +49,7 @@ class CallbackGroup:
         return guest
 
     def begin(self, member: object) -> CallbackRun:
-        """`begin` of a member: joins the session's run or starts a new one."""
+        """Let a member join the session's run, in its `begin`, or start a new run."""
         graph = tf.compat.v1.get_default_graph()
         run = self.run
         if (

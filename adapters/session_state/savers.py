@@ -132,7 +132,7 @@ class FollowedSavers:
 def let_others_wait(session: Session) -> None:
     """Let savers of the session's hooks that no collection has wait for the thread too.
 
-    Called while the hooks get the new session.
+    It is called while the hooks get the new session.
 
     Args:
       session: the new, raw session.
@@ -179,12 +179,12 @@ class WorkerCheckpoints:
         self._seen: Any = self._stamp()
 
     def newest(self) -> str | None:
-        """Path of the newest checkpoint without suffix, or None."""
+        """Return the path of the newest checkpoint without suffix, or None."""
         directory = self._directory
         return None if directory is None else tf.train.latest_checkpoint(directory)
 
     def new(self) -> str | None:
-        """Path of the newest checkpoint if it came since the last look, or None."""
+        """Return the path of the newest checkpoint if it is new since the last look."""
         before, self._seen = self._seen, self._stamp()
         return None if self._seen == before else self.newest()
 

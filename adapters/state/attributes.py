@@ -61,9 +61,9 @@ def encoded(value: object) -> tuple[Any, dict[str, Any]]:
 def is_state(callback: Callback, name: str, value: object) -> bool:
     """Return whether an attribute of a callback is state and may be set to `value`.
 
-    A number or container is, if `value` is of the same kind. A text, a value of another
-    kind or a new attribute is state only if a method other than `__init__` assigns it:
-    paths, commands and other configuration are not.
+    A number or container is, if `value` is of the same kind. A string, a value of
+    another kind or a new attribute is state only if a method other than `__init__`
+    assigns it: paths, commands and other configuration are not.
     """
     if is_stock(callback):
         return name in keras_rows.row(type(callback).__name__).state_attributes

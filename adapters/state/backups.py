@@ -91,7 +91,7 @@ def newest(
 ) -> tuple[Backup | None, int]:
     """Return the backup from which a job goes on, and the step at which it does.
 
-    To be asked before `on_train_begin`, in which callbacks restore their backups.
+    It is asked before `on_train_begin`, in which callbacks restore their backups.
 
     Args:
       checkpoint: the path of the one that the job was restored from, if any.

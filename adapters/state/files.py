@@ -22,9 +22,11 @@ class StateFiles:
 
     `model.ckpt-120.hookbridge.json` beside `model.ckpt-120.index` has, for each
     callback, who it is and the attributes that changed since `on_train_begin`: numbers
-    and texts. Arrays, such as best weights, are in an `.npz` file with their digest in
-    its name, so that both belong together whenever the process is killed. `task`, such
-    as "worker-1", is empty for the process that writes the checkpoints.
+    and strings. Arrays, such as best weights, are in an `.npz` file with their digest
+    in its name, so that both belong together whenever the process is killed.
+
+    Args:
+      task: such as "worker-1"; empty for the process that writes the checkpoints.
     """
 
     def __init__(self, task: str = "") -> None:
@@ -70,18 +72,18 @@ class StateFiles:
 
     def step_of(self, prefix: str) -> int | None:
         """Return the step of the state of a checkpoint; None if it cannot be read."""
-        found = self._document_or_none(prefix)
-        return None if found is None else found.step
+        saved = self._document_or_none(prefix)
+        return None if saved is None else saved.step
 
     def lacks_events(self, prefix: str) -> bool:
         """Return whether callbacks had not had all events of a checkpoint's step."""
-        found = self._document_or_none(prefix)
-        return found is not None and found.is_in_step
+        saved = self._document_or_none(prefix)
+        return saved is not None and saved.is_in_step
 
     def epoch_of(self, prefix: str) -> int | None:
         """Return the epoch with which training goes on from a checkpoint, if known."""
-        found = self._document_or_none(prefix)
-        epoch = None if found is None else loop_state.epoch_of(found.loops)
+        saved = self._document_or_none(prefix)
+        epoch = None if saved is None else loop_state.epoch_of(saved.loops)
         return None if epoch is None else epoch.number
 
     def _document_or_none(self, prefix: str) -> Document | None:
@@ -112,10 +114,10 @@ class StateFiles:
                 log_without_state(prefix)
             return None
         try:
-            found = _read(prefix, name)
+            saved = _read(prefix, name)
             callbacks = [callback for part in self.parts for callback in part.callbacks]
             is_of_chief = task_of() == "worker" and name == storage.name_of("")
-            restored = RestoredState(found, callbacks, path, is_of_chief=is_of_chief)
+            restored = RestoredState(saved, callbacks, path, is_of_chief=is_of_chief)
         except Exception as e:  # a damaged file may raise anything
             logging.warning(
                 "hookbridge: the state of callbacks in %s cannot be used (%s: %s). "
@@ -126,7 +128,7 @@ class StateFiles:
             )
             return None
         restored.report(is_own=name == self._name)
-        if found.is_in_step and name == self._name:
+        if saved.is_in_step and name == self._name:
             logging.warning(
                 "hookbridge: the job ended during the step of the checkpoint %s, "
                 "before its callbacks had all events of that step. These events are "
@@ -139,6 +141,6 @@ class StateFiles:
 
 def _read(prefix: str, name: str) -> Document:
     """Read what was saved beside a checkpoint, with the states of its loops parsed."""
-    found = document.read(prefix, name)
-    loops = [loop_state.parse(loop, found.step) for loop in found.loops]
-    return found._replace(loops=loops)
+    contents = document.read(prefix, name)
+    loops = [loop_state.parse(loop, contents.step) for loop in contents.loops]
+    return contents._replace(loops=loops)

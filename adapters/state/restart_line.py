@@ -30,11 +30,11 @@ def log_restart(
       going_on: the callbacks that go on with their state.
       anew: the callbacks that have no state in the file.
     """
-    at = f"step {step}"
+    moment = f"step {step}"
     if epoch is not None:
         where = "in" if epoch.is_open else "before"
-        at += f", {where} epoch {epoch.number} (the first is 0)"
-    sentences = [f"training goes on from {at}, with the state in {path}."]
+        moment += f", {where} epoch {epoch.number} (the first is 0)"
+    sentences = [f"training goes on from {moment}, with the state in {path}."]
     if going_on:
         sentences.append(f"Callbacks that go on: {', '.join(going_on)}.")
     if anew:

@@ -58,7 +58,7 @@ class RestoredState:
             if not any(entries[n].state for n in places):
                 continue  # nothing is lost
             logging.warning(
-                "hookbridge: %s (in %s). A callback is identified by the texts that "
+                "hookbridge: %s (in %s). A callback is identified by the strings that "
                 "it is constructed with, or by its attribute `state_key`. Set a "
                 "`state_key` that stays the same.",
                 reason,

@@ -18,7 +18,7 @@ Write = Callable[[], Any]
 class WriteOrder:
     """The order of a checkpoint, of its state, and of their second writing.
 
-    This is that of a checkpoint which is written before its writer returns.
+    This class is for a checkpoint that is written before its writer returns.
 
     Args:
       prefix: the path of the checkpoint without suffix.

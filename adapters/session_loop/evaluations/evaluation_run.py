@@ -35,8 +35,8 @@ class _BatchRun(CallbackRun):
         self._batch = 0
         self._is_in_batch = False
 
-    def created(self, coord: Coordinator) -> None:
-        """Read the global step; deliver the begin event if it was not yet."""
+    def start_or_resume(self, coord: Coordinator) -> None:
+        """Read the global step; deliver the event of the beginning, if not done yet."""
         if self._counter is not None:
             self.step = int(self.session.run(self._counter))
         if not self.started:

@@ -17,10 +17,10 @@ class _NoReport:
     """The report of a validation whose batches nobody hears of."""
 
     def batch_begin(self, batch: int) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def batch_end(self, batch: int, logs: Mapping[str, Any]) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 class ValidationRun:
@@ -49,17 +49,14 @@ class ValidationRun:
         run = self._run
         run.deliver("on_test_begin", {})
         run.model.live_link.counters.count("test", 0)
-        made = guest_errors.validated(self._validation, run.session, self)
+        made = guest_errors.validate(self._validation, run.session, self)
         result = values.as_test_logs(made)
         run.deliver("on_test_end", dict(result))
         self._check(result)
         return result
 
     def logs_after(self, epoch: int) -> Mapping[str, Any]:
-        """Return the `val_*` logs at the end of an epoch.
-
-        None if it is not validated here.
-        """
+        """Validate after an epoch; return `val_*` logs, empty without validation."""
         run = self._run
         if self and run.validates_here() and run.config.validates_after(epoch):
             return {f"val_{key}": value for key, value in self.run().items()}
@@ -88,9 +85,7 @@ class ValidationRun:
         if isinstance(self._validation, EstimatorValidation):
             self._check(self._validation.names_of_graph())
             return
-        result = guest_errors.validated(
-            self._validation, self._run.session, _NoReport()
-        )
+        result = guest_errors.validate(self._validation, self._run.session, _NoReport())
         self._check(values.as_test_logs(result))
 
     def batch_begin(self, batch: int) -> None:

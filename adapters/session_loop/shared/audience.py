@@ -45,7 +45,7 @@ class Audience:
             self._call(member.called.set_model, model)
 
     def set_params(self, config: HookOptions) -> None:
-        """`set_params` of all, after `set_model` of all, as in Keras."""
+        """Call `set_params` of all, after `set_model` of all, as in Keras."""
         with self._eager():
             for member in self._members:
                 self._call(member.called.set_params, config.params_for(member.record))

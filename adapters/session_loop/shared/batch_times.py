@@ -63,7 +63,7 @@ class BatchTimes:
             self._compare(event)
 
     def _compare(self, last_event: str) -> None:
-        """Warns as `CallbackList` of Keras 2 does, in its words."""
+        """Warn as `CallbackList` of Keras 2 does, in its words."""
         self.is_over = True
         batch_time = fmean(self._batches)
         for event in (last_event.replace("_end", "_begin"), last_event):

@@ -54,7 +54,12 @@ class CallbackRun(abc.ABC):
         self.stop_reason: str | None = None
 
     def join(self, member: Any, *, takes_part: bool) -> None:
-        """`begin` of one member; `takes_part`: its role lets its callback run here."""
+        """Take a member into the run, in its `begin`.
+
+        Args:
+          member: the hook of a callback.
+          takes_part: whether the role of the callback lets it run here.
+        """
         self.members.append(member)
         if not takes_part:
             return
@@ -68,7 +73,7 @@ class CallbackRun(abc.ABC):
         """Refuse a callback that this run cannot carry."""
 
     def enter(self, member: object, session: Session, coord: Coordinator) -> None:
-        """`after_create_session` of one member; the last one acts for all."""
+        """Give a member the new session; after the last one, begin or go on with it."""
         self.session = session
         audience = self.audience
         if member is self.members[0] and not audience.calls:
@@ -79,7 +84,7 @@ class CallbackRun(abc.ABC):
             if not audience.calls:
                 audience.collect_calls(self.config.flavours)
             self.model.live_link.push()  # what `set_model` and `set_params` set
-            self.created(coord)
+            self.start_or_resume(coord)
 
     def before_and_after_run_of(
         self, member: object
@@ -100,8 +105,8 @@ class CallbackRun(abc.ABC):
         return before_run, after_run
 
     @abc.abstractmethod
-    def created(self, coord: Coordinator) -> None:
-        """All members have the session, for the first time or after a recovery."""
+    def start_or_resume(self, coord: Coordinator) -> None:
+        """Begin in a session that all members have, or go on in it after a recovery."""
 
     @abc.abstractmethod
     def before_session_run(self, run_context: RunContext) -> Any:
@@ -115,7 +120,7 @@ class CallbackRun(abc.ABC):
         """Act after a run of the session, in the last member's `after_run`."""
 
     def leave(self, member: object, session: Session) -> None:
-        """`end` of one member; the last one acts for all."""
+        """Let a member leave, in its `end`; after the last one, finish the run."""
         self.session = session
         if member is self.members[-1]:
             self.finish()
@@ -147,9 +152,9 @@ class CallbackRun(abc.ABC):
 
     @contextlib.contextmanager
     def starting(self) -> Iterator[None]:
-        """Around the begin of the run; if it fails, the next session begins it again.
+        """Begin the run in a context; if that fails, the next session begins it again.
 
-        Callbacks that come after a lost session had no begin event yet.
+        Callbacks that come after a lost session had no event of the beginning yet.
         """
         self.started = True
         try:

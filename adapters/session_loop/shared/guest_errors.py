@@ -55,7 +55,7 @@ def error_of_guest(
     )
 
 
-def validated(
+def validate(
     validation: Validation, session: Session, report: ValidationReport
 ) -> Mapping[str, float]:
     """Return what the user's `validation=` returns, whose error ends the run."""

@@ -124,7 +124,7 @@ class HookOptions:
         return model
 
     def params_for(self, guest: Guest) -> dict[str, Any]:
-        """`callback.params`; each callback gets a separate dict."""
+        """Return the `params` of a callback; each gets a separate dict."""
         facts = keras_rows.row(guest.name)
         is_bar = facts.is_progress_bar
         params = {

@@ -76,5 +76,5 @@ def is_update(phase: Phase) -> bool:
 
 
 def has_failed(phase: Phase) -> bool:
-    """Whether, between two runs of the session, the last one has raised."""
+    """Return whether the last run of the session has raised, between two runs."""
     return phase == "in batch" or is_update(phase)

@@ -42,7 +42,7 @@ class RunArguments:
         self._counted: Any = None  # the kind of the last step, if it is only counted
         self._arguments: Any = None  # those of the last step
 
-    def repeated(self, step: ReachedOps) -> Any:
+    def repeat(self, step: ReachedOps) -> Any:
         """Return the arguments of a step that does as the last one did, or None.
 
         None if it is another step, or if rates are set: they are fed anew in each step,

@@ -101,7 +101,7 @@ class TrainingRun(CallbackRun):
         """Return where the run is, for the state beside a checkpoint."""
         return self._epochs.state(self.step, self.session)
 
-    def created(self, coord: Coordinator) -> None:
+    def start_or_resume(self, coord: Coordinator) -> None:
         self._stop.coord = coord
         before = self.step
         self._reader.counter.bind(self.session, self.members[0])
@@ -188,7 +188,7 @@ class TrainingRun(CallbackRun):
                 return None
             return self._before_update(kind.update, run_context)
         if self._phase == "in epoch":
-            arguments = self._arguments.repeated(reached)
+            arguments = self._arguments.repeat(reached)
             if arguments is not None:
                 self._phase = AFTER["step"][self._phase]
                 return arguments
@@ -299,7 +299,7 @@ class TrainingRun(CallbackRun):
     def _confirm_over(self, run_context: RunContext) -> bool:
         """Read the step if it was only counted; return whether the epoch is over."""
         if self._reader.is_counted:
-            self.step = self._reader.counter.confirmed(self.step, run_context)
+            self.step = self._reader.counter.confirm(self.step, run_context)
         return self._epochs.clock.is_over(self.step)
 
     def finish(self) -> None:

@@ -12,7 +12,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.batches import BATCH
 from hookbridge.adapters.keras_model import structure
-from hookbridge.adapters.keras_model.optimizers import unwrapped
+from hookbridge.adapters.keras_model.optimizers import inner_optimizer
 from hookbridge.adapters.live_session.graph import LiveGraph
 from hookbridge.ground import collected, compat
 from hookbridge.ground.protocols import Graph, RunContext
@@ -91,7 +91,8 @@ class FitFetches:
         """Return what `recording.json` says of the model."""
         optimizer = getattr(_model(), "optimizer", None)
         with self._outside():
-            described = [] if optimizer is None else [settings_of(unwrapped(optimizer))]
+            inner = None if optimizer is None else inner_optimizer(optimizer)
+            described = [] if inner is None else [settings_of(inner)]
             # With a seed for the operation, nothing is drawn.
             seed = v1.random.get_seed(0)[0]
         return {"host": "fit", "seeds": {"graph": seed}, "optimizer": described}
