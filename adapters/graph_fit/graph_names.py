@@ -59,7 +59,7 @@ class GraphNames:
         return self._value(element) if isinstance(obj, str) else element
 
     def _value(self, element: tf.Tensor | tf.Operation) -> Any:
-        """For the handle of a variable, its value; anything else as it is."""
+        """Return the value of a variable for its handle; anything else as it is."""
         if not isinstance(element, tf.Tensor) or element.dtype != tf.resource:
             return element
         if self._values is None or element.name not in self._values:
@@ -103,7 +103,7 @@ def reads(variable: tf.Variable) -> list[Any]:
 
 
 def gradients(model: KerasModel) -> dict[str, Any]:
-    """`{"gradients/<variable>": tensor}` of the dense gradients of the weights."""
+    """Return `{"gradients/<variable>": tensor}` of the dense gradients."""
     tensors = {}
     for variable in model.trainable_weights:
         for op in _uses(variable):

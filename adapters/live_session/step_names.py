@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from hookbridge import errors
-from hookbridge.ground.nearest_names import alike
+from hookbridge.ground.texts.nearest_names import alike
 
 # Keras appends this to the name of a scope if the name is taken.
 _SUFFIX = re.compile(r"_\d+$")

@@ -11,7 +11,7 @@ from hookbridge.adapters.hooked_loop.monitored import ClusterFailure
 from hookbridge.adapters.parameter_server.exit import JOIN_POLL_SECS, PREEMPTED
 from hookbridge.adapters.parameter_server.step_values import StepValue
 from hookbridge.ground import compat
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.patching import Patches
 from hookbridge.ground.protocols import KerasModel
 from hookbridge.ground.step_errors import END_OF_DATA
 
@@ -29,7 +29,7 @@ class StepsInFlight:
         self.delivered: int = 0
         self.is_broken: bool = False
         # A step that hangs must not hold up a process that was asked to end.
-        self._join = InstanceMethods(self._coordinator, {"join": self._patient_join})
+        self._join = Patches(self._coordinator, {"join": self._patient_join})
         self._join.install()
 
     def _patient_join(self) -> None:

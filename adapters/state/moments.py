@@ -82,7 +82,7 @@ class Checkpoint:
         self._written = None
 
     def finish(self) -> None:
-        """Checkpoint and state are of one moment: what waited for that is written."""
+        """Write what has waited until checkpoint and state are of one moment."""
         self.order.release()
         if self._is_rewritten:
             self._is_rewritten = False

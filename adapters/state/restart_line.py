@@ -9,6 +9,8 @@ import tensorflow as tf
 
 from hookbridge.adapters.state.loop_state import Epoch
 
+# The name of the function in log records of restarts: by it they are told apart.
+RECORDED_AS = "log_restart"
 _DATA = "The data starts over unless the loop restores its position."
 
 
@@ -28,11 +30,11 @@ def log_restart(
       going_on: the callbacks that go on with their state.
       anew: the callbacks that have no state in the file.
     """
-    at = f"step {step}"
+    moment = f"step {step}"
     if epoch is not None:
         where = "in" if epoch.is_open else "before"
-        at += f", {where} epoch {epoch.number} (the first is 0)"
-    sentences = [f"training goes on from {at}, with the state in {path}."]
+        moment += f", {where} epoch {epoch.number} (the first is 0)"
+    sentences = [f"training goes on from {moment}, with the state in {path}."]
     if going_on:
         sentences.append(f"Callbacks that go on: {', '.join(going_on)}.")
     if anew:
@@ -64,6 +66,6 @@ def _log(text: str) -> None:
                 "hookbridge: %s",
                 (text,),
                 None,
-                "log_restart",
+                RECORDED_AS,
             )
         )

@@ -110,7 +110,7 @@ def test_rate_that_the_step_does_not_read(keras: Any, feed: float | None) -> Non
     before = model.get_weights()
     with pytest.raises(
         errors.UnknownTensorError,
-        match=r"(?s)does not read.*`second/learning_rate:0`.*`Functions` wanted",
+        match=r"(?s)does not read.*`second/learning_rate:0`.*`Functions` requested",
     ):
         run_loop(model, rate_hook("learning_rate:0", feed))
     np.testing.assert_array_equal(model.get_weights()[0], before[0])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hookbridge import errors
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop import member as member_lib
 from hookbridge.jobs.loops.group_stop.board import (
     JobStop,
