@@ -87,7 +87,7 @@ def names_of_1_15(kind: str) -> list[str]:
     ]
 
 
-def answer(name: str, target: Target) -> str:
+def column_of(name: str, target: Target) -> str:
     """The column of docs/migration.md that a name belongs to."""
     found = resolve(name, target)
     if found is None:
@@ -104,7 +104,7 @@ def test_every_name_of_1_15_has_an_answer_and_the_docs_count_them(
     for kind, title in (("tf", "`tf`"), ("contrib", "`tf.contrib`")):
         with subtests.test(str(kind)):
             names = names_of_1_15(kind)
-            counts = Counter(answer(name, target) for name in names)
+            counts = Counter(column_of(name, target) for name in names)
             row = [
                 counts[c] for c in ("as it is", "another name", "removed, with advice")
             ]

@@ -27,8 +27,8 @@ LIVING = [name for name, idiom in IDIOMS.items() if idiom.runs]
 DEAD = [name for name, idiom in IDIOMS.items() if not idiom.runs]
 # Removed names by a call, by a star, of a library, and in a branch.
 SOME_DEAD = (
-    "a gone name that a call imports",
-    "a starred name that is gone",
+    "a removed name that a call imports",
+    "a starred name that is removed",
     "a name that a library lacks",
     "a branch that is taken",
 )

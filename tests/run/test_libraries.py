@@ -125,7 +125,7 @@ def test_the_source_of_a_library_says_what_it_means(installed: Path) -> None:
 
 @pytest.fixture
 def losing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Installed packages that use names which NumPy lost, and one that is careful."""
+    """Makes installed packages that use removed names of NumPy, and a careful one."""
     packages = tmp_path / "site-packages"
     for name in ("old_gym", "old_gym/tests", "careful", "huge"):
         (packages / name).mkdir(parents=True)
@@ -156,7 +156,7 @@ def losing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_lost_names_in_installed_packages_are_noted(losing: Path) -> None:
+def test_removed_names_in_installed_packages_are_noted(losing: Path) -> None:
     found = diagnosis.diagnose([losing / "main.py"], "2.21")
     noted = [one for one in found.report.findings if one.code == "LIBRARY_LOSS"]
     assert [(one.name, one.line) for one in noted] == [

@@ -55,7 +55,7 @@ def of_training(done: Done, name: str) -> list[str]:
     return [line for line in text.splitlines() if "guest: made" not in line]
 
 
-def told(done: Done) -> list[str]:
+def launcher_lines(done: Done) -> list[str]:
     """The lines of the launcher, without the first one, which is about the world."""
     lines = [x for x in done.stderr.splitlines() if x.startswith("hookbridge run: ")]
     return lines[1:]
@@ -87,7 +87,7 @@ def test_sessions_and_estimators(
     # Guests are made anew for each of two trainings and an evaluation.
     assert outside.stdout.count("guest: made") == 3
     # The line is the program's, also if a library runs the session.
-    plain, of_slim = told(outside)
+    plain, of_slim = launcher_lines(outside)
     for line, place in ((plain, "old_loops.py:101:"), (of_slim, "old_loops.py:109:")):
         with subtests.test(str(line)):
             assert "no guest joined `Session.run` in" in line
@@ -111,7 +111,7 @@ def test_fit(
     batches = of_training(outside, "batches")
     assert inside is None or batches == of_training(inside, "batches")
     assert outside.stdout.count("guest: made") == 2
-    (line,) = told(outside)
+    (line,) = launcher_lines(outside)
     assert "no guest joined `Model.train_on_batch` in" in line
 
 

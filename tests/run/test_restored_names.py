@@ -1,4 +1,4 @@
-"""Names that libraries have lost: `run` gives back those that the program uses."""
+"""Names that libraries removed: `run` restores those that the program uses."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_modules_that_keras_had_as_a_package_of_its_own_come_back(
     }
 
 
-def test_lost_functions_of_numpy_act_as_before() -> None:
+def test_removed_functions_of_numpy_act_as_before() -> None:
     program = (
         "import warnings\nimport numpy as np\nfrom numpy import alen, math, msort\n"
         "warnings.simplefilter('ignore', np.VisibleDeprecationWarning)\n"

@@ -1,4 +1,4 @@
-"""Functions of pictures that SciPy, Pillow and Matplotlib lost act as they did."""
+"""Functions of pictures that SciPy, Pillow and Matplotlib removed act as they did."""
 
 from __future__ import annotations
 

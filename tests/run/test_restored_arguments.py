@@ -1,4 +1,4 @@
-"""Arguments, values and methods that Python and NumPy have lost come back in `run`."""
+"""Arguments, values and methods that Python and NumPy removed are restored in `run`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods that libraries have lost: objects of the program have them again."""
+"""Methods that libraries removed: objects of the program have them again."""
 
 from __future__ import annotations
 
