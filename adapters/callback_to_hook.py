@@ -9,11 +9,11 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.guests import roles
-from hookbridge.adapters.guests.guest_record import Guest, Wrapper, expected
+from hookbridge.adapters.guests.guest_record import Guest, Wrapper, record_of_kind
 from hookbridge.adapters.guests.kinds import CALLBACK_METHODS
-from hookbridge.adapters.session_loop.callback_run import CallbackRun
 from hookbridge.adapters.session_loop.group import CallbackGroup
-from hookbridge.adapters.session_loop.options import HookOptions
+from hookbridge.adapters.session_loop.shared.callback_run import CallbackRun
+from hookbridge.adapters.session_loop.shared.options import HookOptions
 from hookbridge.ground.lifecycle import Kind
 from hookbridge.ground.protocols import (
     Coordinator,
@@ -75,7 +75,7 @@ class CallbackToHook(
         group: CallbackGroup | None = None,
         **options: Any,
     ) -> None:
-        guest = expected("callback", callback)
+        guest = record_of_kind("callback", callback)
         self._group = group or CallbackGroup(HookOptions(**options))
         self._self_record: Guest = self._group.add(guest)
         self.callback: Any = guest.item
@@ -161,7 +161,7 @@ class CallbackToHook(
         self._before, self._after = self._running().before_and_after_run_of(self)
 
     def before_run(self, run_context: RunContext) -> Any:
-        """Deliver the begin events of a step."""
+        """Deliver the events at the start of a step."""
         return self._before(run_context)
 
     def after_run(self, run_context: RunContext, run_values: RunValues) -> None:

@@ -28,7 +28,7 @@ from hookbridge.adapters.parameter_server.deferred_callback import (
 from hookbridge.adapters.session_loop.group import CallbackGroup
 from hookbridge.adapters.session_loop.last_epoch import LastEpochHook
 from hookbridge.adapters.session_loop.on_steps import HookOnSteps
-from hookbridge.adapters.session_loop.options import HookOptions
+from hookbridge.adapters.session_loop.shared.options import HookOptions
 from hookbridge.ground.arguments import optional_count
 from hookbridge.ground.lifecycle import Kind
 
@@ -138,7 +138,7 @@ def hooks_for(items: object, config: HookOptions) -> list[Any]:
     """
     group = CallbackGroup(config)
     group.all_guests = records(items)
-    hooks = _converted(items, "hook", lambda guest: _as_hook(guest, group))
+    hooks = _convert(items, "hook", lambda guest: _as_hook(guest, group))
     last_step = config.last_step
     kinds_that_end = (callback_to_hook.CallbackToHook, LastEpochHook)
     ends = [h.last_step for h in hooks if isinstance(h, kinds_that_end)]
@@ -157,7 +157,7 @@ def _as_hook(guest: Guest, group: CallbackGroup) -> Any:
     return HookOnSteps(guest) if group.config.hooks_on == "steps" else guest.item
 
 
-def _converted(items: object, kind: Kind, make: Callable[[Guest], Any]) -> list[Any]:
+def _convert(items: object, kind: Kind, make: Callable[[Guest], Any]) -> list[Any]:
     """Return what `make` makes of each guest; what was made before stays as it is."""
     wrappers: list[Any] = []
     for item in kinds.flatten(items):
@@ -238,7 +238,7 @@ def callbacks_for(items: object, *, max_lag: int | None = None) -> list[Any]:
     ps_refusals.refuse_keras3_alone()
     is_deferred = max_lag is not None or ps_refusals.in_sight()
     plain = [g for g in kinds.flatten(items) if not isinstance(g, EndTogether)]
-    return _converted(
+    return _convert(
         plain, "callback", lambda guest: _as_callback(guest, max_lag, is_deferred)
     )
 

@@ -10,13 +10,17 @@ from hookbridge.adapters.graph_fit.function_step_maker import graph_host
 from hookbridge.adapters.graph_fit.functions import check_model, is_graph_model
 from hookbridge.adapters.guests import any_flavour, watchers
 from hookbridge.adapters.guests.copies import CopiedWrapper
-from hookbridge.adapters.guests.guest_record import Guest, expected
+from hookbridge.adapters.guests.guest_record import Guest, record_of_kind
 from hookbridge.adapters.guests.kinds import keras_behind
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.hooked_loop.call_watch import CallWatch
 from hookbridge.adapters.hooked_loop.fit_states import FitStates
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun, MakeHost
 from hookbridge.adapters.hooked_loop.list_ends import calling_list
+from hookbridge.adapters.hooked_loop.model_loops import (
+    is_in_another_thread,
+    is_in_suspended_run,
+)
 from hookbridge.adapters.keras_model.structure import trains_in_several_processes
 from hookbridge.adapters.multi_worker.end_together import refuse_keras3_model
 from hookbridge.adapters.multi_worker.worker_host import worker_host
@@ -61,7 +65,7 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
     _chief_worker_only = False
 
     def __init__(self, hook: Hook | Guest, *, max_lag: int | None = None) -> None:
-        self._self_record: Guest = expected("hook", hook)
+        self._self_record: Guest = record_of_kind("hook", hook)
         self.hook: Hook = self.record.item
         refusals.check_backend(self.hook, compat.keras_flavours())
         refusals.check_hook(self.hook)
@@ -70,7 +74,7 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
         # The hook, or what takes its place in this process.
         self._called: Any = None
         self._run: HookedRun | None = None
-        self._expected: HookedRun | None = None  # the run that `set_model` joins
+        self._next_run: HookedRun | None = None  # the run that `set_model` joins
         self._watch: CallWatch | None = None
         # They save the state of callbacks with this hook's checkpoints, in the last
         # `fit` and in the one that is about to begin.
@@ -78,7 +82,7 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
         self._next_states: FitStates | None = None
 
     def copy_options(self) -> dict[str, Any]:
-        """See `CopiedWrapper`."""
+        """Return the options with which a copy is made."""
         return {"max_lag": self.max_lag}
 
     def set_model(self, model: KerasModel | None) -> None:
@@ -91,28 +95,28 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
         if self._watch is not None:
             self._watch.end()
         self._watch = CallWatch(self, self.hook, model, self._run)
-        everyone = calling_list()  # None if somebody calls this callback alone
-        if self.record.saves_checkpoints and everyone is not None:
-            self._next_states = FitStates(self.hook, model, everyone)
+        callback_list = calling_list()  # None if somebody calls this callback alone
+        if self.record.saves_checkpoints and callback_list is not None:
+            self._next_states = FitStates(self.hook, model, callback_list)
 
-    def expect(self, run: HookedRun) -> None:
+    def join_next(self, run: HookedRun) -> None:
         """Let the next `set_model` join this run, which a loop has opened itself.
 
         Args:
           run: the run, which is open.
         """
-        self._expected = run
+        self._next_run = run
 
     def _join(self, model: KerasModel) -> HookedRun:
         """Join the run of the model's next loop, with what this process calls."""
-        if HookedRun.is_in_suspended_run(self.hook):
+        if is_in_suspended_run(self.hook):
             raise errors.RefusedError(
                 f"`{self.record.name}` is in a running loop of the model "
                 f"`{model.name}`, and a callback has started another one with it: a "
                 "hook has one session at a time. Give the inner loop a separate hook.",
                 see="live session",
             )
-        if HookedRun.is_elsewhere(model):
+        if is_in_another_thread(model):
             raise errors.RefusedError(
                 f"A thread started a loop of the model `{model.name}` with the hook "
                 f"`{self.record.name}`, while another thread is running a loop of the "
@@ -122,7 +126,7 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
                 see="live session",
             )
         make_host = self._choose_host_maker(model)
-        run, self._expected = self._expected, None
+        run, self._next_run = self._next_run, None
         run = HookedRun.join(model, make_host) if run is None else run
         self._called = run.add(self.record, self.max_lag)
         return run
@@ -173,17 +177,17 @@ class HookToCallback(CopiedWrapper, any_flavour.AnyFlavour):
         return self._run is not None and self._run.mode == mode
 
     def on_test_begin(self, logs: Logs = None) -> None:
-        """Keras begins `evaluate`, or validation in `fit`."""
+        """Begin `evaluate`, or validation in `fit`, with the hook."""
         self._begin("test")
         if self._states is not None:
             self._states.on_test_begin()
 
     def on_predict_begin(self, logs: Logs = None) -> None:
-        """Keras begins `predict`."""
+        """Begin `predict` with the hook."""
         self._begin("predict")
 
     def on_train_begin(self, logs: Logs = None) -> None:
-        """Keras begins `fit`."""
+        """Begin `fit` with the hook, and with the state of callbacks beside it."""
         self._begin("train")
         if self._next_states is not None:
             self._states, self._next_states = self._next_states, None

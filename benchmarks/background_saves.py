@@ -4,7 +4,7 @@
 
 A model whose step adds to all its variables is fitted without checkpoints, with
 `CheckpointSaverHook` and with `BackgroundSaverHook`; the hooks save in the middle. The
-table has the longest step (from the begin of a batch to that of the next one) above the
+table has the longest step (from the start of a batch to that of the next one) above the
 median of the others, the longest call of the hook in those steps, the seconds of the
 whole `fit`, and the peak of memory above that of the `fit` without checkpoints.
 """

@@ -20,7 +20,7 @@ import tensorflow as tf
 import hookbridge as hb
 from benchmarks.fit_cases import server_model
 from benchmarks.overhead_cases import BATCH_SIZE, SIZES, LossCallback, LossHook
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes.tf_config import ClusterConfig
 
 v1: Any = tf.compat.v1
 keras: Any = tf.keras

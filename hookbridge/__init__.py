@@ -17,8 +17,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from hookbridge.ground import compat, extras
-from hookbridge.ground.lazy import attach
+from hookbridge.ground import compat
+from hookbridge.ground.imports import extras
+from hookbridge.ground.imports.lazy import attach
 
 if TYPE_CHECKING:
     from hookbridge import checkpoints as checkpoints
@@ -49,9 +50,9 @@ if TYPE_CHECKING:
         replicate_model_fn as replicate_model_fn,
     )
     from hookbridge.reference.comparison import compare as compare
-    from hookbridge.reference.port import recording as recording
-    from hookbridge.reference.recorder import recorder as recorder
-    from hookbridge.reference.replay import replay as replay
+    from hookbridge.reference.ports.port import recording as recording
+    from hookbridge.reference.ports.replay import replay as replay
+    from hookbridge.reference.record.recorder import recorder as recorder
 
 __version__ = "0.1.0"
 
@@ -79,9 +80,9 @@ __all__, _lookup, __dir__ = attach(
         "old_programs": "hookbridge",
         "profile": "hookbridge.insight.guest_profile",
         "record": "hookbridge.insight.report.recording",
-        "recorder": "hookbridge.reference.recorder",
-        "recording": "hookbridge.reference.port",
-        "replay": "hookbridge.reference.replay",
+        "recorder": "hookbridge.reference.record.recorder",
+        "recording": "hookbridge.reference.ports.port",
+        "replay": "hookbridge.reference.ports.replay",
         "replicate_model_fn": "hookbridge.jobs.loops.towers.replicate_model_fn",
         "set_role": "hookbridge.adapters.guests.roles",
         "testing": "hookbridge",

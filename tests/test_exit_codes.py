@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 
 import hookbridge as hb
-from hookbridge.ground import exit_codes
+from hookbridge.ground.processes import exit_codes
 
 ROOT = Path(__file__).resolve().parents[1]
 LOST = tf.errors.UnavailableError(None, None, "the other task is gone")
@@ -47,7 +47,7 @@ def test_an_uncaught_error_ends_the_process_with_its_code(kind: str, code: int) 
     # Twice, as by two clusters of one program: the error is shown once.
     done = run(
         "import atexit; from hookbridge import errors\n"
-        "from hookbridge.ground import exit_codes as e\n"
+        "from hookbridge.ground.processes import exit_codes as e\n"
         "e.use_for_errors(); e.use_for_errors(); atexit.register(print, 'at exit')\n"
         f"raise errors.{kind}('gone')"
     )
@@ -58,7 +58,7 @@ def test_an_uncaught_error_ends_the_process_with_its_code(kind: str, code: int) 
 @pytest.mark.parametrize("stderr", ["", "sys.stderr.close();", "sys.stderr = None;"])
 def test_a_process_that_is_ending_gets_another_code(stderr: str) -> None:
     done = run(
-        "import atexit, sys; from hookbridge.ground import exit_codes as e\n"
+        "import atexit, sys; from hookbridge.ground.processes import exit_codes as e\n"
         "atexit.register(print, 'of the user')\n"
         f"atexit.register(e.end_with, 143); {stderr} sys.exit(0)"
     )
@@ -69,7 +69,7 @@ THREAD_IN_TENSORFLOW = """
 import threading, time
 import tensorflow as tf
 from hookbridge import errors
-from hookbridge.ground import exit_codes, exit_threads
+from hookbridge.ground.processes import exit_codes, exit_threads
 
 
 class SlowEnd:

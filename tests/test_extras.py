@@ -15,7 +15,7 @@ from code_blocks import PAGES
 from source_trees import sources
 
 from hookbridge import errors
-from hookbridge.ground import extras, installed
+from hookbridge.ground.imports import extras, installed
 
 if sys.version_info >= (3, 11):
     import tomllib

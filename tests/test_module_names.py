@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import tensorflow as tf
 
-from hookbridge.ground.module_names import names_of_module
+from hookbridge.ground.imports.module_names import names_of_module
 from hookbridge.tf1_names.installed_names import missing, names_in, package
 from hookbridge.tf1_names.parsing import parsed
 

@@ -17,7 +17,7 @@ import pytest
 from plain_python import run_python
 
 import hookbridge as hb
-from hookbridge.ground import extras
+from hookbridge.ground.imports import extras
 
 pytestmark = pytest.mark.slow
 ONE_TENSORFLOW = True

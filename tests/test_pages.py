@@ -12,7 +12,7 @@ import tensorflow as tf
 from source_trees import sources
 
 from hookbridge import errors
-from hookbridge.adapters.guests import stock
+from hookbridge.adapters.guests import keras_rows
 from hookbridge.adapters.guests.guest_record import record_of
 from hookbridge.adapters.hooked_loop import refusals
 from hookbridge.adapters.parameter_server import ps_refusals
@@ -117,7 +117,7 @@ def test_where_an_error_says_refused_its_page_says_refused(
 
 REFUSED_CALLBACKS = {
     name: row.refused_in_session
-    for name, row in stock.ROWS.items()
+    for name, row in keras_rows.ROWS.items()
     if row.refused_in_session is not None
 }
 

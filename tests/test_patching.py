@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from hookbridge.ground.patching import InstanceMethods, patched, wrap
+from hookbridge.ground.patching import Patches, patched, wrap
 
 
 class Base:
@@ -40,7 +40,7 @@ def test_what_was_set_before_comes_back() -> None:
 
 def test_what_somebody_sets_on_top_stays() -> None:
     base = Base()
-    methods = InstanceMethods(base, {"say": lambda: "ours"})
+    methods = Patches(base, {"say": lambda: "ours"})
     methods.install()
     ours = base.say
     vars(base)["say"] = lambda: "theirs, " + ours()
@@ -58,7 +58,7 @@ def test_a_class_is_patched_for_its_objects() -> None:
 
 
 def test_an_object_without_a_dict_takes_none() -> None:
-    assert not InstanceMethods(Slots(), {"say": len}).install()
+    assert not Patches(Slots(), {"say": len}).install()
 
 
 def test_what_is_called_around_a_method_gets_every_argument_by_name() -> None:

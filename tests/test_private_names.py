@@ -22,11 +22,11 @@ NAMED_NOT_USED = {
     "hookbridge/estimator/stand_ins.py": (
         "modules that tensorflow-estimator imports and that are replaced for it"
     ),
-    "hookbridge/ground/exit_codes.py": "the module of error classes, compared as text",
+    "hookbridge/ground/processes/exit_codes.py": "a module of error classes, as text",
     "hookbridge/tf1_names/private_names.py": "what programs may use",
     "hookbridge/tf1_names/resolution.py": "what programs may use",
-    "hookbridge/old_programs/reading/evidence.py": "what programs may use",
-    "hookbridge/old_programs/reading/starred.py": "what programs may use",
+    "hookbridge/old_programs/reading/one_file/evidence.py": "what programs may use",
+    "hookbridge/old_programs/reading/names/starred.py": "what programs may use",
     "hookbridge/contrib/private_modules.py": "what programs that are run may import",
 }
 

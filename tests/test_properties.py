@@ -17,7 +17,8 @@ from hookbridge import errors
 from hookbridge.adapters.session_graph.steps import steps_of
 from hookbridge.adapters.state import codec
 from hookbridge.contrib.areas.hparams import HParams
-from hookbridge.ground import cluster_checks, structures
+from hookbridge.ground import structures
+from hookbridge.ground.processes import cluster_checks
 from hookbridge.testing import (
     EventLog,
     RecordingCallback,

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes.tf_config import ClusterConfig
 
 resolvers = tf.distribute.cluster_resolver
 

@@ -24,13 +24,13 @@ _ATTRIBUTES = {
     "adapters/fit_loop/native_step_maker.py": "`stop_training`",
     "adapters/guests/roles.py": "the mark of `set_role` on a guest",
     "adapters/live_model/watched.py": "who listens to a variable",
-    "adapters/session_loop/borrowed.py": "the attributes of a callback that is lent",
+    "adapters/session_loop/shared/borrowed.py": "attributes of a lent callback",
     "adapters/state/attributes.py": "the state of a callback",
     "hookbridge/ground/compat/objects.py": "two attributes that have rows",
     "hookbridge/estimator/estimator_training.py": "fields of the RunConfig of one task",
-    "hookbridge/ground/lazy_modules.py": "passes on what is set in their `__dict__`",
+    "hookbridge/ground/imports/lazy_modules.py": "passes on what is set in modules",
     "hookbridge/estimator/facade.py": "passes on what is set on the module it covers",
-    "hookbridge/estimator/revive.py": "the builtins of modules that it loads",
+    "hookbridge/estimator/restored_package.py": "the builtins of modules that it loads",
     "hookbridge/estimator/stand_ins.py": "fills modules of its own making",
     "hookbridge/jobs/loops/callable_session.py": "a field of our own class",
     "hookbridge/old_programs/run/execute.py": "names that Python gives to `__main__`",
@@ -269,7 +269,7 @@ def test_no_host_is_made_of_another() -> None:
 
 
 # What sets methods, and keeps nothing that could remove them.
-STAYS = re.compile(r"patching\.wrap|(?:patching\.)?InstanceMethods\(.*\)\.install")
+STAYS = re.compile(r"patching\.wrap|(?:patching\.)?Patches\(.*\)\.install")
 
 
 def test_patches_that_stay_are_listed(repo_root: Path) -> None:

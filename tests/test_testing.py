@@ -80,6 +80,18 @@ def test_recording_hook_fetches_feeds_and_stops() -> None:
     assert hook.results() == [3.0] * 3
 
 
+def test_options_of_a_recording_hook_reach_each_run() -> None:
+    limits = []
+
+    class Watch(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            limits.append(run_values.options.timeout_in_ms)
+
+    options = tf.compat.v1.RunOptions(timeout_in_ms=60_000)
+    run_session([RecordingHook(EventLog(), options=options), Watch()])
+    assert limits == [60_000] * 3
+
+
 def test_functions_of_a_recording_hook_are_called_once_for_each_event() -> None:
     log, calls = EventLog(), list[str]()
 

@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import hookbridge as hb
-from hookbridge.ground.tf_config import ClusterConfig, task_of
+from hookbridge.ground.processes.tf_config import ClusterConfig, task_of
 
 ONE_TENSORFLOW = True
 CLUSTER = {"chief": ["a:1"], "worker": ["b:1", "b:2"], "ps": ["c:1"]}

@@ -17,7 +17,7 @@ _PARTS = ("x", "y", "sample_weight")
 
 
 def batch_tensors(step: Callable[..., Any], args: tuple[Any, ...]) -> dict[str, Any]:
-    """`{"batch/x": tensor, "batch/y": tensor, ...}` of what a step is called with.
+    """Return `{"batch/x": tensor, ...}` of what a step is called with.
 
     An iterator counts as what it gives next, as its specification. A step of the
     user's own with several arguments has their names in the place of `x` and `y`.

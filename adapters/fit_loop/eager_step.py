@@ -72,7 +72,7 @@ def _compiled_metrics(model: KerasModel) -> list[str]:
 
 
 def _by_output(metrics: Any, outputs: list[str]) -> list[tuple[str, Any]]:
-    """Each output of a model with its metrics, as `compile` got them."""
+    """Return each output of a model with its metrics, as `compile` got them."""
     if isinstance(metrics, Mapping):
         return list(metrics.items())
     if len(metrics) == len(outputs):

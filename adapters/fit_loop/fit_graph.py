@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.spies import SCHEDULED_RATE
-from hookbridge.adapters.fit_loop.step_source import RunFunction
-from hookbridge.adapters.fit_loop.tapped_function import NO_FEEDS, StepFeeds
+from hookbridge.adapters.fit_loop.step_source import StepFunctionProtocol
+from hookbridge.adapters.fit_loop.tapped_function import NO_FEEDS, RateFeed, StepFeeds
 from hookbridge.adapters.hooked_loop.host import GraphPart
 from hookbridge.adapters.hooked_loop.model_values import ModelValues
 from hookbridge.adapters.keras_model import optimizers, variables
@@ -39,7 +39,7 @@ class FitGraphPart(GraphPart):
         # `{placeholder: value}` of the last step, for runs without a step.
         self.last_values: dict[str, Any] = {}
 
-    def build(self, function: RunFunction) -> int:
+    def build(self, function: StepFunctionProtocol) -> int:
         """Make the graph of a model with this step; return the global step."""
         self.global_step: GlobalStep = GlobalStep(self._model)
         self._find_rates(function)
@@ -53,7 +53,7 @@ class FitGraphPart(GraphPart):
         self.is_built = True
         return self.step_number
 
-    def renew(self, function: RunFunction) -> None:
+    def renew(self, function: StepFunctionProtocol) -> None:
         """Show hooks what the model has after a callback has changed its step."""
         self._find_rates(function)
         shown, self.shown_rate = self._rate, None
@@ -68,7 +68,7 @@ class FitGraphPart(GraphPart):
         if self.shown_rate is not None:
             self.shown_rate.assign(self._next_rate())
 
-    def _find_rates(self, function: RunFunction) -> None:
+    def _find_rates(self, function: StepFunctionProtocol) -> None:
         model, names = self._model, function.names
         self._names, self.optimizer = names, function.optimizer
         rates, read = optimizers.learning_rates(model), names.rates_read
@@ -78,19 +78,19 @@ class FitGraphPart(GraphPart):
         self._rate = next((rate for rate in rates if rate is rate_of_model), None)
         self._other_rates = [rate for rate in rates if rate is not rate_of_model]
 
-    def make_session(
-        self, run_step: StepRunner, functions: RecentlyUsed
-    ) -> LiveSession:
+    def make_session(self, run_step: StepRunner, traced: RecentlyUsed) -> LiveSession:
         """Return a session on the graph.
 
-        `functions` keeps what it traces over the run.
+        Args:
+          run_step: makes a step for the session.
+          traced: keeps what the session traces, longer than the run.
         """
         return LiveSession(
             self.live,
             self.global_step,
             run_step,
             self.last_values,
-            functions,
+            traced,
             outside_steps={SCHEDULED_RATE: self._next_rate},
         )
 
@@ -122,7 +122,7 @@ class FitGraphPart(GraphPart):
         return self.live.as_default()  # type: ignore[no-any-return]
 
     def feeds_of_step(self, program: SessionProgram) -> StepFeeds:
-        """Which feeds of a program go into the step."""
+        """Return which feeds of a program go into the step."""
         if not program.feeds:
             return NO_FEEDS
         rate, other_rates, tensors, graph = None, [], {}, self.live
@@ -131,11 +131,11 @@ class FitGraphPart(GraphPart):
                 if self._rate is None:
                     tensors[SCHEDULED_RATE] = index
                 else:
-                    rate = (self._rate, index)
+                    rate = RateFeed(self._rate, index)
             elif tensor.op.name in graph.step_tensors:
                 key = graph.step_tensors[tensor.op.name].key
                 if key == SCHEDULED_RATE and self._rate is not None:
-                    rate = (self._rate, index)
+                    rate = RateFeed(self._rate, index)
                 else:
                     tensors[key] = index
             elif (variable := graph.variables.of_value(tensor)) is not None:
@@ -147,13 +147,17 @@ class FitGraphPart(GraphPart):
                         "`variable.load(value, run_context.session)`.",
                         see="live session",
                     )
-                other_rates.append((variable.eager, index))
+                other_rates.append(RateFeed(variable.eager, index))
         return StepFeeds(rate, tuple(other_rates), tensors)
 
     def check_rate(self, fed: StepFeeds) -> None:
         """Refuse, after a step that ran eagerly, a fed rate that it has not read."""
         read = self._names.rates_read
-        if fed.rate is not None and read is not None and id(fed.rate[0]) not in read:
+        if (
+            fed.rate is not None
+            and read is not None
+            and id(fed.rate.variable) not in read
+        ):
             raise errors.LiveSessionError(
                 "A hook feeds `learning_rate:0`, the rate of `model.optimizer`, but "
                 "the eager step has not used this optimizer. Feed the rate of an "

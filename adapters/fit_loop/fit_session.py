@@ -41,7 +41,7 @@ class FitSessionPart(SessionPart):
         self._scaffold: Any = None  # from the first session on
 
     def create_session(self) -> LiveSession:
-        """See `SessionPart`; the order is that of `SessionManager`."""
+        """Make a session and run the scaffold of hooks, in TensorFlow's order."""
         is_first = self._scaffold is None
         if is_first:
             scaffold = scaffold_of(self._run.hooks)
@@ -67,7 +67,7 @@ class FitSessionPart(SessionPart):
         return session
 
     def end(self, hook: Hook) -> None:
-        """See `SessionPart`; warns of values that a session would compute anew."""
+        """Call a hook's `end`; warn of values that a session would compute then."""
         taken_from_last_step = self.current.taken_from_last_step
         taken_from_last_step.clear()
         super().end(hook)

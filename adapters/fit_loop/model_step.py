@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hookbridge.adapters.fit_loop.step_source import (
-    MakeFunction,
+    MakeStepFunction,
     StepInstallation,
     StepTensors,
     named_outputs,
@@ -88,12 +88,12 @@ class ModelInstallation(StepInstallation):
         self._model = model
         self._inside: Any = None  # what the loop inside a suspended run calls
         self._keras_methods = {mode: getattr(model, mode.make) for mode in MODES}
-        self._methods = patching.InstanceMethods(
+        self._methods = patching.Patches(
             model, {mode.make: self._replacement(mode) for mode in MODES}
         )
 
-    def install(self, run: HookedRun, make_function: MakeFunction) -> None:
-        super().install(run, make_function)
+    def install(self, run: HookedRun, make_step_function: MakeStepFunction) -> None:
+        super().install(run, make_step_function)
         self._methods.install()
 
     def _replacement(self, mode: Mode) -> AnyFunction:
@@ -124,7 +124,7 @@ class ModelInstallation(StepInstallation):
         except BaseException:
             self._run.leave()
             raise
-        if self.function is None:
+        if self.step_function is None:
             return False
         self.mode = mode
         self._run.note_begin(mode.name)
@@ -132,8 +132,8 @@ class ModelInstallation(StepInstallation):
 
     def _build_step(self, mode: Mode) -> None:
         source = ModelStep(self._model, mode, self._keras_methods[mode])
-        self.function = self._make_function(source)
-        if self.function is not None:
+        self.step_function = self._make_step_function(source)
+        if self.step_function is not None:
             setattr(self._model, mode.function, self._run.call)
 
     def without_step(self, error: BaseException, *, is_first: bool) -> Any:
@@ -147,7 +147,7 @@ class ModelInstallation(StepInstallation):
     def suspend(self) -> None:
         """Leave the model to a loop inside this one."""
         if self.mode is not None:
-            self._inside = self.function.inside
+            self._inside = self.step_function.for_inner_loop
             setattr(self._model, self.mode.function, self._inside)
         self._methods.remove()
 
@@ -166,4 +166,6 @@ class ModelInstallation(StepInstallation):
         self._methods.remove()
         if self.mode is not None:
             # Keras drops this function when the step changes, as in `compile`.
-            setattr(self._model, self.mode.function, self.function.models_own_function)
+            setattr(
+                self._model, self.mode.function, self.step_function.models_own_function
+            )

@@ -78,7 +78,7 @@ class NativeStepMaker(StepMaker):
       policy: what differs if other processes wait for the steps.
     """
 
-    is_without_hooks = False  # whether the loop goes on so, after an error of a hook
+    is_apart_from_hooks = False  # whether the loop goes on so, after an error of a hook
     data_ended = False
 
     def __init__(
@@ -97,7 +97,7 @@ class NativeStepMaker(StepMaker):
         self._has_outputs = False
         self._is_stopped = False
         # Whether a call makes several steps; the step's own count is read only then.
-        self._counts = False
+        self._makes_several_steps = False
         self._eager_mode = compat.private("eager_mode")
         # The graph of the native loop, which holds the strategy's scope. The native
         # step runs under it, in `_eager_mode()`.
@@ -106,11 +106,11 @@ class NativeStepMaker(StepMaker):
         self._session: LiveSession | None = None
 
     def install(self) -> None:
-        self._installation.install(self._run, self._function_of)
+        self._installation.install(self._run, self._step_function_of)
 
     @property
-    def function(self) -> StepFunction:
-        function: StepFunction = self._installation.function
+    def step_function(self) -> StepFunction:
+        function: StepFunction = self._installation.step_function
         return function
 
     def hook_of(self, guest: Guest) -> Any:
@@ -119,7 +119,7 @@ class NativeStepMaker(StepMaker):
     def monitored_hooks(self, hooks: Sequence[Hook]) -> list[Hook]:
         return [*super().monitored_hooks(hooks), *self._policy.last_hooks()]
 
-    def _function_of(self, source: StepSource) -> StepFunction:
+    def _step_function_of(self, source: StepSource) -> StepFunction:
         """Return the function of the run's step: an earlier run's if there is one."""
         earlier = source.function_on_model
         if isinstance(earlier, ModelsOwnFunction):
@@ -138,7 +138,7 @@ class NativeStepMaker(StepMaker):
             raise tf.errors.OutOfRangeError(None, None, "A hook asked for a stop.")
         self._loop_graph = tf.compat.v1.get_default_graph()
         self._args = as_iterators(args)
-        opened, function = self._opened, self.function
+        opened, function = self._opened, self.step_function
         if opened is not None and not (
             opened is function and self._graph.optimizer is function.optimizer
         ):
@@ -146,28 +146,28 @@ class NativeStepMaker(StepMaker):
 
     def open(self) -> int:
         self._discover()
-        return self._graph.build(self.function)
+        return self._graph.build(self.step_function)
 
     def _renew(self) -> None:
         """Show hooks the step and the optimizer that a callback has changed."""
-        self.function.forget_variants()
+        self.step_function.forget_variants()
         self._discover()
-        self._graph.renew(self.function)
+        self._graph.renew(self.step_function)
         if self._session is not None:
-            self._session.renew(self.function.functions)
+            self._session.renew(self.step_function.traced_programs)
 
     def _discover(self) -> None:
         """Trace the step that is there now."""
-        function = self._opened = self.function
+        function = self._opened = self.step_function
         function.discover(*self._args)
         several = steps_per_execution(self._run.model) > 1
-        self._counts = several and self._installation.mode is TRAIN
+        self._makes_several_steps = several and self._installation.mode is TRAIN
 
     def make_session(self) -> LiveSession:
         """Return a session on the run's graph, whose steps are those of this part."""
-        functions = self.function.functions
+        traced = self.step_function.traced_programs
         run_step = self._policy.guarded(self.run_step)
-        session = self._session = self._graph.make_session(run_step, functions)
+        session = self._session = self._graph.make_session(run_step, traced)
         return session
 
     def run(self, monitored: tf.compat.v1.train.MonitoredSession) -> Any:
@@ -182,14 +182,14 @@ class NativeStepMaker(StepMaker):
 
     def run_step(self, program: SessionProgram, feeds: Sequence[Any]) -> list[Any]:
         """Make the prepared step with a program around it, for the session."""
-        graph, step = self._graph, self.function
+        graph, step = self._graph, self.step_function
         into_step = graph.feeds_of_step(program)
         with self._loop_graph.as_default(), self._eager_mode():
             graph.show_rate()
-            before = step.steps_made if self._counts else 0
+            before = step.steps_made if self._makes_several_steps else 0
             try:
-                fetched: list[Any]
-                outputs, fetched, values = step.run(
+                results: list[Any]
+                outputs, results, values = step.run(
                     self._args,
                     program,
                     feeds,
@@ -199,7 +199,7 @@ class NativeStepMaker(StepMaker):
             except END_OF_DATA:
                 self.data_ended = True
                 raise
-            if self._counts:
+            if self._makes_several_steps:
                 graph.global_step.add(step.steps_made - before)
             elif self._installation.mode is TRAIN:
                 graph.global_step.add(1)
@@ -207,12 +207,12 @@ class NativeStepMaker(StepMaker):
         graph.last_values.update(values)
         self._outputs = outputs
         graph.check_rate(into_step)
-        return fetched
+        return results
 
-    def make_without_hooks(self, args: Arguments | None = None) -> Any:
+    def make_apart_from_hooks(self, args: Arguments | None = None) -> Any:
         """Make a step, the prepared one by default, that no hook hears of."""
         args = self._args if args is None else args
-        return self.function.models_own_function(*args)
+        return self.step_function.models_own_function(*args)
 
     def stop(self) -> None:
         mode = self._installation.mode
@@ -223,8 +223,8 @@ class NativeStepMaker(StepMaker):
     def stopped_by(self, error: BaseException) -> Any:
         outputs = self.take_outputs()
         if self._policy.goes_on():
-            self.is_without_hooks = True
-            return self.make_without_hooks() if outputs is None else outputs
+            self.is_apart_from_hooks = True
+            return self.make_apart_from_hooks() if outputs is None else outputs
         if outputs is not None:
             return outputs  # `after_run` raised: the step has been made
         return self._installation.without_step(error, is_first=not self._has_outputs)

@@ -47,10 +47,10 @@ class OwnStep:
         self._called = self.method  # or a tap of it
 
     def replacing_method(self, tap: AnyFunction) -> Context:
-        return patching.patched(self, _called=tap)
+        return patching.temporarily(self, _called=tap)
 
     def function_with(self, tap: AnyFunction, *, for_model: bool) -> Any:
-        """See `StepSource`; has the options of the user's own `tf.function`."""
+        """Return a function with the options of the user's own `tf.function`."""
 
         def call(*args: object) -> Any:
             return self._called(*args)
@@ -82,7 +82,7 @@ class OwnInstallation(StepInstallation):
         if source is None:
             source = OwnStep(run.model, step, named, run.loops.making_step)
             self._source = source
-            self.function = self._make_function(source)
+            self.step_function = self._make_step_function(source)
         elif source.function is not step:
             raise errors.RefusedError(
                 f"A loop has one step for its hooks: received `{_name(step)}` after "

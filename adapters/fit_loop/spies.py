@@ -107,13 +107,13 @@ class Spies:
             gradients = pairs = list(gradients)  # for `apply_gradients`, of pairs
             if has_apply:
                 wanted = args[0] if args else kwargs.get("trainable_variables")
-                inner = optimizers.unwrapped(optimizer)
+                inner = optimizers.inner_optimizer(optimizer)
                 known = getattr(inner, "_trainable_variables", ())
                 variables = list(known if wanted is None else wanted)
                 pairs = list(zip(gradients, variables, strict=False))
                 args, kwargs = (None if wanted is None else variables,), {}
             self._note_gradients(pairs, optimizer)
-            with self._scheduled(optimizer):
+            with self._feeding_rate(optimizer):
                 return update(gradients, *args, **kwargs)
 
         stack.enter_context(patching.patched(optimizer, **{name: spy}))
@@ -133,7 +133,7 @@ class Spies:
 
         return spy
 
-    def _scheduled(
+    def _feeding_rate(
         self, optimizer: Optimizer
     ) -> contextlib.AbstractContextManager[None]:
         """Replace the schedule's learning rate by a fed one, for one update."""
@@ -143,11 +143,11 @@ class Spies:
         return optimizers.updating_by(optimizer, rate)
 
     def _note(self, key: str, tensor: tf.Tensor) -> None:
-        noted = self._noted()
+        noted = self._notes_of_thread()
         if noted is not None:
             noted.setdefault(key, tensor)
 
-    def _noted(self) -> dict[str, Any] | None:
+    def _notes_of_thread(self) -> dict[str, Any] | None:
         """Return where this thread notes tensors, if its replica is watched."""
         noted: dict[str, Any] | None = getattr(self._local, "noted", None)
         of_replicas = self._of_replicas
@@ -169,7 +169,7 @@ class Spies:
         self, pairs: Sequence[tuple[Any, Any]], optimizer: Optimizer
     ) -> None:
         """Note each gradient by its variable, their scale and the scheduled rate."""
-        if self._noted() is None:
+        if self._notes_of_thread() is None:
             return
         for gradient, variable in pairs:
             if isinstance(gradient, (tf.Tensor, tf.IndexedSlices)):

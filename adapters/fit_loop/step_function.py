@@ -75,7 +75,8 @@ class StepFunction:
         self._counter = (
             host_variable(lambda: tf.constant(0, tf.int64)) if is_counted else None
         )
-        self.functions: RecentlyUsed = RecentlyUsed()
+        # What sessions have traced of programs that they run without a step.
+        self.traced_programs: RecentlyUsed = RecentlyUsed()
         self._begin_anew()
 
     def _begin_anew(self) -> None:
@@ -88,13 +89,13 @@ class StepFunction:
         self._first = self._make_function(self._keys_to_trace, self._names_to_try)
         self._keys_of_first = self._keys_to_trace
         is_tapped = bool(self._keys_to_trace or self._names_to_try)
-        self._plain_call = _untapped(self._without_dispatch(self._first), is_tapped)
+        self._plain_call = _without_taps(self._without_dispatch(self._first), is_tapped)
         self.models_own_function: ModelsOwnFunction = ModelsOwnFunction(
-            _untapped(self._first.function, is_tapped), self
+            _without_taps(self._first.function, is_tapped), self
         )
 
     @property
-    def inside(self) -> ModelsOwnFunction:
+    def for_inner_loop(self) -> ModelsOwnFunction:
         """What a loop inside the run calls: what the model has between two runs."""
         return self.models_own_function
 
@@ -103,14 +104,14 @@ class StepFunction:
         """The optimizer that the step trains with.
 
         A traced step goes on with the optimizer that the model had when Keras made the
-        function, until somebody makes it anew.
+        function, until somebody makes a new one.
         """
         return optimizer_of(self._model) if self.names.is_eager else self._optimizer
 
     def forget_variants(self) -> None:
         """Drop what was made for variables that the model may no longer have."""
         self._variants = RecentlyUsed()
-        self.functions = RecentlyUsed()
+        self.traced_programs = RecentlyUsed()
 
     def _make_function(
         self,
@@ -118,7 +119,7 @@ class StepFunction:
         names_to_try: Sequence[str] = (),
         for_model: bool = True,
     ) -> TappedFunction:
-        """Keras's function, whose step returns the tensors of `keys` too."""
+        """Make a function of Keras, whose step returns the tensors of `keys` too."""
         tap = StepTap(
             self._source,
             sorted(keys),
@@ -139,11 +140,11 @@ class StepFunction:
         return self._by_keys[keys]
 
     def _without_dispatch(self, first: TappedFunction) -> Any:
-        """Keras's own function, called past the dispatch of `tf.function`."""
+        """Return Keras's own function, called past the dispatch of `tf.function`."""
         function, inner = first.function, first.inner
         if inner is None:
             return function
-        if not first.is_optional:
+        if not first.returns_optional:
             return TraceOfIterator(inner)
         if not makes_one_step(self._model):
             return function
@@ -187,7 +188,7 @@ class StepFunction:
         tapped: Mapping[str, str],
         into_step: StepFeeds = NO_FEEDS,
     ) -> tuple[Any, list[Any], dict[str, Any]]:
-        """Make a step, with the variant for what hooks fetch and feed.
+        """Make a step with the variant for what hooks fetch and feed.
 
         Args:
           args: what Keras passes to its function.
@@ -202,10 +203,10 @@ class StepFunction:
         """
         if program.is_empty and not tapped and into_step == NO_FEEDS:
             return self._plain_call(*args), [], {}
-        rate = None if into_step.rate is None else into_step.rate[0]
-        other_ids = tuple(id(variable) for variable, _ in into_step.other_rates)
-        key = (program.key, tuple(tapped.items()), id(rate), other_ids)
-        variants = program.own_functions if program.is_of_session else self._variants
+        own_rate = None if into_step.rate is None else into_step.rate.variable
+        other_ids = tuple(id(rate.variable) for rate in into_step.other_rates)
+        key = (program.key, tuple(tapped.items()), id(own_rate), other_ids)
+        variants = program.step_variants if program.is_of_session else self._variants
         variant = variants.get(key)
         if variant is None:
             self.names.check_fed(into_step.tensors)
@@ -219,14 +220,14 @@ class StepFunction:
             else:
                 function = self._returning(wanted)
             variant = function.variant(program, dict(tapped), into_step)
-            fed = [into_step.rate] if into_step.rate is not None else []
-            for rate_fed, index in (*fed, *into_step.other_rates):
-                variant = with_rate(variant, rate_fed, index)
+            own_rates = [] if into_step.rate is None else [into_step.rate]
+            for rate in (*own_rates, *into_step.other_rates):
+                variant = with_rate(variant, rate)
             variants.add(key, variant, keep=(program, into_step))
         return variant(args, feeds)  # type: ignore[no-any-return]
 
 
-def _untapped(function: Callable[..., Any], is_tapped: bool) -> Any:
+def _without_taps(function: Callable[..., Any], is_tapped: bool) -> Any:
     """Return a Keras function whose result has no tapped tensors."""
     return (lambda *args: split(function(*args))[0]) if is_tapped else function
 

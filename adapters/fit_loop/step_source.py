@@ -38,7 +38,9 @@ class StepSource(Protocol):
     def function_with(self, tap: AnyFunction, *, for_model: bool) -> Any:
         """Return a new function whose step is `tap`.
 
-        The model gets it too if `for_model`.
+        Args:
+          tap: what is called in the place of `method`.
+          for_model: whether the model gets the function too.
         """
 
     def tensors_of(self, outputs: object, noted: Mapping[str, Any]) -> StepTensors:
@@ -52,12 +54,13 @@ class StepInstallation(abc.ABC):
     """What makes a native loop call a run, and gives it back what is its own."""
 
     mode: Mode | None = None  # that of the native loop; None before it begins
-    function: Any = None  # what `make_function` has made, from the first step on
+    # What `make_step_function` has made, from the first step on.
+    step_function: Any = None
 
-    def install(self, run: HookedRun, make_function: MakeFunction) -> None:
-        """Take the model for a run; `make_function` makes its step."""
+    def install(self, run: HookedRun, make_step_function: MakeStepFunction) -> None:
+        """Take the model for a run; `make_step_function` makes its step."""
         self._run = run
-        self._make_function = make_function
+        self._make_step_function = make_step_function
 
     @abc.abstractmethod
     def without_step(self, error: BaseException, *, is_first: bool) -> Any:
@@ -73,8 +76,8 @@ class StepInstallation(abc.ABC):
         """Give the model its own function back."""
 
 
-class RunFunction(Protocol):
-    """The function of the step that a run makes."""
+class StepFunctionProtocol(Protocol):
+    """What a run asks of its step function, `StepFunction` or `ScheduledStep`."""
 
     names: StepNames
 
@@ -87,12 +90,12 @@ class RunFunction(Protocol):
         """What the model has after the run, where Keras looks; None for nothing."""
 
     @property
-    def inside(self) -> AnyFunction:
+    def for_inner_loop(self) -> AnyFunction:
         """What a loop inside the run calls."""
 
 
 # Makes the function of a loop's step; returns None to take no part.
-MakeFunction = Callable[[StepSource], RunFunction | None]
+MakeStepFunction = Callable[[StepSource], StepFunctionProtocol | None]
 
 
 def tensors_of_logs(logs: object, noted: Mapping[str, Any]) -> StepTensors:

@@ -18,7 +18,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.fit_loop.taps import StepTap, split, values_of
 from hookbridge.adapters.keras_model import structure
-from hookbridge.adapters.live_session.imported_ops import compiled
+from hookbridge.adapters.live_session.imported_ops import compile_function
 from hookbridge.adapters.live_session.program import SessionProgram, SplitProgram
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import AnyFunction, Arguments, KerasModel
@@ -27,7 +27,7 @@ _ITERATORS = (tf.data.Iterator, tf.distribute.DistributedIterator)
 
 
 class TraceOfIterator:
-    """A call of a `tf.function` with an iterator, whose trace it looks up once.
+    """Calls a `tf.function` with an iterator, whose trace it looks up once.
 
     `tf.function` looks it up at each call, which takes as long as a small step. The
     same iterator object always has the same trace.
@@ -95,12 +95,19 @@ def _one_step(function: object) -> Any:
     return tf.function(one_step_on_iterator, reduce_retracing=True)
 
 
+class RateFeed(NamedTuple):
+    """A learning rate that a hook feeds."""
+
+    variable: Any
+    position: int  # that of its value among the feeds of the run
+
+
 class StepFeeds(NamedTuple):
     """Which of a run's feeds go into the step itself."""
 
-    rate: tuple[Any, int] | None = None  # that of `model.optimizer`
-    other_rates: tuple[tuple[Any, int], ...] = ()
-    tensors: Mapping[str, int] = {}
+    rate: RateFeed | None = None  # that of `model.optimizer`
+    other_rates: tuple[RateFeed, ...] = ()
+    tensors: Mapping[str, int] = {}  # positions among the feeds, by the step's keys
 
 
 NO_FEEDS = StepFeeds()
@@ -119,9 +126,9 @@ class TappedFunction:
         self.function = function
         self.tap = tap
         self.inner: Any = inner_function_of(function)
-        self.is_optional: bool = self.inner is not function
-        if self.is_optional and makes_one_step(model) and loops_over_one_step():
-            self.inner, self.is_optional = _one_step(function), False
+        self.returns_optional: bool = self.inner is not function
+        if self.returns_optional and makes_one_step(model) and loops_over_one_step():
+            self.inner, self.returns_optional = _one_step(function), False
 
     def variant(
         self, program: SessionProgram, tapped: Mapping[str, str], fed: StepFeeds
@@ -140,7 +147,7 @@ class TappedFunction:
         model = self._model
         if model.distribute_strategy.num_replicas_in_sync > 1:
             _check_no_tensors(fed, "every replica has its own tensor")
-        if self.inner is None or (self.is_optional and not makes_one_step(model)):
+        if self.inner is None or (self.returns_optional and not makes_one_step(model)):
             _check_no_tensors(fed, "it runs eagerly, or runs several steps per call")
             return self._in_three_calls(program, tapped, fed)
         return self._merged(program, tapped, fed)
@@ -148,9 +155,9 @@ class TappedFunction:
     def _merged(
         self, program: SessionProgram, tapped: Mapping[str, str], fed: StepFeeds
     ) -> Variant:
-        """One `tf.function`: Keras's step with the halves of the program around it."""
+        """Return one `tf.function`: the step with the program's halves around it."""
         inner: Any = self.inner
-        tap, is_optional = self.tap, self.is_optional
+        tap, returns_optional = self.tap, self.returns_optional
         needed = program.needed
         output_names = structure.output_names(self._model)
         step_tensors = sorted(needed.step_tensors)
@@ -159,13 +166,13 @@ class TappedFunction:
             tap.feed({key: feeds[index] for key, index in fed.tensors.items()})
             early = program.build_before(feeds)
             result = inner(*args)
-            outputs, tensors = split(result.get_value() if is_optional else result)
+            outputs, tensors = split(result.get_value() if returns_optional else result)
             values = values_of(tapped, outputs, tensors, output_names)
             fetched = program.build_after(early, {n: values[n] for n in step_tensors})
             return outputs, fetched, values
 
         if program.feeds:
-            fed_function = compiled(merged, reduce_retracing=True)
+            fed_function = compile_function(merged, reduce_retracing=True)
 
             def call(args: Arguments, feeds: Sequence[tf.Tensor]) -> Any:
                 with tap.tracing():
@@ -174,9 +181,9 @@ class TappedFunction:
             return call
 
         # A function around one of Keras 2 only for fetches would take time to compile.
-        is_plain = not (is_optional or needed.before or needed.after)
+        is_plain = not (returns_optional or needed.before or needed.after)
         unfed = TraceOfIterator(
-            inner if is_plain else compiled(lambda *args: merged(args, ()))
+            inner if is_plain else compile_function(lambda *args: merged(args, ()))
         )
 
         def call_unfed(args: Arguments, feeds: Sequence[tf.Tensor]) -> Any:
@@ -193,7 +200,7 @@ class TappedFunction:
     def _in_three_calls(
         self, program: SessionProgram, tapped: Mapping[str, str], fed: StepFeeds
     ) -> Variant:
-        """Call Keras's function between the two halves of the program."""
+        """Return a call of Keras's function between the halves of the program."""
         function, tap, around = self.function, self.tap, SplitProgram(program)
         output_names = structure.output_names(self._model)
 
@@ -209,15 +216,13 @@ class TappedFunction:
         return call
 
 
-def with_rate(step: Variant, variable: tf.Variable, index: int) -> Variant:
-    """Return a step with a fed learning rate.
-
-    The old one is put back, also if it fails.
-    """
+def with_rate(step: Variant, feed: RateFeed) -> Variant:
+    """Return a variant that has a fed learning rate during its step."""
+    variable = feed.variable
 
     def call(args: Arguments, feeds: Sequence[tf.Tensor]) -> Any:
         before = variable.read_value()
-        variable.assign(tf.cast(feeds[index], variable.dtype))
+        variable.assign(tf.cast(feeds[feed.position], variable.dtype))
         try:
             return step(args, feeds)
         finally:

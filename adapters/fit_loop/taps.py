@@ -65,7 +65,7 @@ class StepTap:
         self._optimizer = optimizer
         self.found_keys: tuple[str, ...] = ()
         self._spies = Spies(source.model, self._keys)
-        self._first_replica: dict[str, Any] = {}
+        self._first_replica_tensors: dict[str, Any] = {}
         self._is_tracing = False
 
     def feed(self, feeds: Mapping[str, Any]) -> None:
@@ -79,15 +79,15 @@ class StepTap:
             self._with_optimizer(),
             self._source.replacing_method(self),
             self._spies.installed(self._names.is_eager),
-            first_replica.keep_taps_out_of_reduction(self._source.model, split, joined),
-            patching.patched(self, _is_tracing=True),
+            first_replica.keep_taps_out_of_reduction(self._source.model, split, join),
+            patching.temporarily(self, _is_tracing=True),
         ):
             yield
 
     def _with_optimizer(self) -> contextlib.AbstractContextManager[None]:
         """Return a context in which the model has the optimizer of the other traces.
 
-        A callback may have set another one without having the step made anew.
+        A callback may have set another one without asking for a new step.
         """
         model, optimizer = self._source.model, self._optimizer
         is_set = optimizer is None or self._names.is_eager
@@ -111,18 +111,25 @@ class StepTap:
         replica = context.replica_id_in_sync_group if context else 0
         if first_replica.is_first(self._source.model, replica):
             self._take_first_replica(tensors, loop_keys)
-        if not (self._keys or self._names_to_try) or not self._is_tracing:
+        if not (self._is_tracing and self._returns_tensors):
             return outputs
         # The same tensor objects from every replica: Keras then passes them
         # through instead of summing them over replicas.
-        return joined(outputs, self._first_replica)
+        return join(outputs, self._first_replica_tensors)
+
+    @property
+    def _returns_tensors(self) -> bool:
+        """Return whether the step may return more than Keras asks of it."""
+        return bool(self._keys or self._names_to_try)
 
     def _note_rates(self) -> None:
         """Note which learning rates the step reads."""
         if self._source.mode is not TRAIN:
             return
         model, names = self._source.model, self._names
-        read = names.rates_read = names.rates_read or set()
+        if names.rates_read is None:
+            names.rates_read = set()
+        read = names.rates_read
         if self._spies.has_updated:
             read.add(id(learning_rate_variable(optimizer_of(model))))
         if not names.is_eager:
@@ -152,10 +159,10 @@ class StepTap:
         """
         model = self._source.model
         read = getattr(model, "get_metrics_result", None)
-        asks = bool(self._keys or self._names_to_try)
-        # A sum would need all processes, and some may not fetch the metric.
-        if read is None or not asks or trains_in_several_processes(model):
+        if read is None or not self._returns_tensors:
             return {}
+        if trains_in_several_processes(model):
+            return {}  # a sum would need all, and some may not fetch the metric
         results = context.merge_call(lambda _: read())
         return {k: v for k, v in results.items() if k in loop_keys and k != "loss"}
 
@@ -167,11 +174,11 @@ class StepTap:
             self._counter.assign_add(1)
         self._catalogue(tensors, loop_keys)
         self._note_rates()
-        below = tuple(key for key in self._keys if key.endswith("/"))
-        all_below = (key for key in sorted(tensors) if key.startswith(below))
+        folders = tuple(key for key in self._keys if key.endswith("/"))
+        all_below = (key for key in sorted(tensors) if key.startswith(folders))
         self.found_keys = (*self._find_keys(), *all_below)
         keys = (*self._keys, *self.found_keys) if self._is_tracing else ()
-        self._first_replica = {
+        self._first_replica_tensors = {
             key: self._value(key, tensors)
             for key in keys
             if key in tensors or ":" in key  # a step may have no loss
@@ -273,6 +280,6 @@ def split(result: object) -> tuple[Any, dict[str, Any]]:
     return result, {}
 
 
-def joined(outputs: object, tapped: Mapping[str, Any]) -> Any:
+def join(outputs: object, tapped: Mapping[str, Any]) -> Any:
     """Return what `split` takes apart."""
     return {_OUTPUTS: outputs, _TAPPED: dict(tapped)} if tapped else outputs

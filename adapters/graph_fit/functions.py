@@ -7,7 +7,7 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
-from hookbridge.ground.patching import InstanceMethods, assign
+from hookbridge.ground.patching import Patches, assign
 from hookbridge.ground.protocols import Hook, KerasModel, Session
 
 
@@ -30,7 +30,7 @@ class LoopFunction:
         self._model = model
         self._name = f"{mode}_function"
         self._session_of = session_of
-        self._adopted: dict[int, tuple[Any, InstanceMethods]] = {}
+        self._adopted: dict[int, tuple[Any, Patches]] = {}
         make = f"_make_{mode}_function"
         original = getattr(model, make)
 
@@ -39,7 +39,7 @@ class LoopFunction:
             self._adopt()
 
         # A loop over a generator makes its function in its first step.
-        self._maker = InstanceMethods(model, {make: make_and_adopt})
+        self._maker = Patches(model, {make: make_and_adopt})
 
     def install(self) -> None:
         self._maker.install()
@@ -64,7 +64,7 @@ class LoopFunction:
         ) -> None:
             make_callable(arrays, symbols, values, self._session_of(function, session))
 
-        methods = InstanceMethods(function, {"_make_callable": make})
+        methods = Patches(function, {"_make_callable": make})
         methods.install()
         assign(function, _callable_fn=None)
         self._adopted[id(function)] = (function, methods)

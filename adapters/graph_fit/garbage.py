@@ -14,7 +14,7 @@ def _note(phase: str, info: dict[str, Any]) -> None:
 
 
 def watch_collections() -> None:
-    """From here on `is_collected_now` knows."""
+    """Note collections, for `is_collected_now`, from here on."""
     if _note not in gc.callbacks:
         gc.callbacks.append(_note)
 

@@ -53,13 +53,15 @@ class GraphNames:
                 names.add_traced(t for op in ops for t in op.outputs)
                 item = names.find(obj)
                 if item is None:
-                    raise names.unknown(e, obj, "the graph", self._aliases) from e
+                    raise names.no_tensor_error(
+                        e, obj, "the graph", self._aliases
+                    ) from e
                 tensor = self._lookup(item.key)
             return tensor if ":" in obj else tensor.op
         return self._value(element) if isinstance(obj, str) else element
 
     def _value(self, element: tf.Tensor | tf.Operation) -> Any:
-        """For the handle of a variable, its value; anything else as it is."""
+        """Return the value of a variable for its handle; anything else as it is."""
         if not isinstance(element, tf.Tensor) or element.dtype != tf.resource:
             return element
         if self._values is None or element.name not in self._values:
@@ -103,7 +105,7 @@ def reads(variable: tf.Variable) -> list[Any]:
 
 
 def gradients(model: KerasModel) -> dict[str, Any]:
-    """`{"gradients/<variable>": tensor}` of the dense gradients of the weights."""
+    """Return `{"gradients/<variable>": tensor}` of the dense gradients."""
     tensors = {}
     for variable in model.trainable_weights:
         for op in _uses(variable):

@@ -60,7 +60,7 @@ class KerasGraphPart(GraphPart):
         return int(session.run(counter))
 
     def make_final(self, session: Session) -> None:
-        """After `begin` of all hooks: initialises what they have made."""
+        """Initialise what hooks have made, after `begin` of all."""
         # Variables of the model keep their values; those that hooks made get their
         # initial values.
         self._variables.initialise(session)
@@ -80,7 +80,7 @@ class KerasGraphPart(GraphPart):
 
     @contextlib.contextmanager
     def calling_hooks(self) -> Iterator[None]:
-        """See `GraphPart`: the graph is final for hooks, after the first time."""
+        """Return a context for calls of hooks; after the first, the graph is final."""
         graph = self._graph
         was_final = graph.finalized
         with (

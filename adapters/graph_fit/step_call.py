@@ -78,15 +78,12 @@ class StepCall:
         return {"caller": self._outputs, **plan.build_results(values, fed)}
 
     def take_outputs(self) -> Any:
-        """Return what Keras expects of the last execution.
-
-        None if there was none, or if it was taken already.
-        """
+        """Return what Keras expects of the last execution, once; None without one."""
         outputs, self._outputs = self._outputs, None
         return outputs
 
     def _feeds(self, feed_dict: Mapping[Any, Any]) -> dict[str, Any]:
-        """`{tensor name: array}` of a feed, checked as `Session.run` checks it."""
+        """Return `{tensor name: array}` of a feed, checked as in `Session.run`."""
         feeds: dict[str, Any] = {}
         for key, value in structures.flat_feeds(feed_dict):
             if isinstance(key, tf.Tensor) and key.name in self._own:

@@ -28,14 +28,14 @@ def may_fetch_loss(hook: Hook) -> bool:
 
 def tensor_names(hook: Hook) -> frozenset[str]:
     """Return the tensor names in the attributes and in the code of a hook."""
-    return frozenset(text for text in _texts(hook) if _NAME.fullmatch(text))
+    return frozenset(s for s in _strings(hook) if _NAME.fullmatch(s))
 
 
 def _is_of_tensorflow(cls: type) -> bool:
     return cls.__module__.startswith(("tensorflow.", "tensorflow_estimator."))
 
 
-def _texts(hook: Hook) -> Iterator[str]:
+def _strings(hook: Hook) -> Iterator[str]:
     for value in getattr(hook, "__dict__", {}).values():
         yield from _in_value(value, _DEPTH)
     for cls in type(hook).__mro__:
@@ -45,7 +45,7 @@ def _texts(hook: Hook) -> Iterator[str]:
 
 
 def _in_value(value: object, depth: int) -> Iterator[str]:
-    """Yield the texts in a value, in its parts, and in the code of functions."""
+    """Yield the strings in a value, in its parts, and in the code of functions."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, types.FunctionType):

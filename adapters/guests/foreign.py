@@ -24,7 +24,7 @@ class ForeignCallback(CopiedWrapper, wrapt.ObjectProxy):  # type: ignore[misc,ty
         self._self_record = record
 
     def set_model(self, model: KerasModel | None) -> None:
-        reason = self.record.stock.refused_in_keras2
+        reason = self.record.keras_row.refused_in_keras2
         if reason is not None and hasattr(model, "_train_counter"):
             raise errors.RefusedError(
                 f"`{self.record.name}` of Keras 3 cannot run in a `fit` of Keras 2: "

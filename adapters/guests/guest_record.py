@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds, paths, roles
 from hookbridge.adapters.guests.any_flavour import AnyFlavour
-from hookbridge.adapters.guests.stock import StockCallback, row
+from hookbridge.adapters.guests.keras_rows import KerasRow, row
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import shown
 from hookbridge.ground.lifecycle import Kind
@@ -34,8 +34,8 @@ class Guest:
     called: Any
 
     @property
-    def stock(self) -> StockCallback:
-        """What the Keras callback class is that it is or derives from."""
+    def keras_row(self) -> KerasRow:
+        """The row of the Keras callback class that it is or derives from."""
         return row(self.keras_class)
 
     @property
@@ -65,31 +65,34 @@ class Guest:
     @property
     def monitor(self) -> str | None:
         """The entry of `logs` that a Keras callback cannot work without, or None."""
-        if self.stock.monitors == "loss":
+        if self.keras_row.monitors == "loss":
             return "loss"
         monitor = getattr(self.item, "monitor", None)
         if not isinstance(monitor, str) or not self.keras_class:
             return None
-        of_best = self.stock.monitors == "monitor of the best"
+        of_best = self.keras_row.monitors == "monitor of the best"
         if of_best and not self.item.save_best_only:
             return None  # Keras does not use its `monitor` then
         return monitor
 
     @property
     def saves_model(self) -> bool:
-        """Return whether a stock or ready-made callback saves the whole Keras model."""
+        """Return whether a callback saves the whole Keras model.
+
+        It is of a class of Keras or ready-made, or derives from one.
+        """
         if isinstance(self.item, paths.WritesFolders):
             return self.item.saves_whole_model
-        return self.stock.saves_model and not getattr(
+        return self.keras_row.saves_model and not getattr(
             self.item, "save_weights_only", False
         )
 
     @property
-    def writes(self) -> list[tuple[str, bool]]:
-        """The paths that a stock guest will write: `(path, is a directory)`."""
+    def writes(self) -> list[paths.WrittenPath]:
+        """The paths that it will write, as far as they are known."""
         if self.kind == "hook":
             return paths.written_by_hook(self.item)
-        return paths.written_by_callback(self.item, self.stock)
+        return paths.written_by_callback(self.item, self.keras_row)
 
     @property
     def saves_checkpoints(self) -> bool:
@@ -144,7 +147,7 @@ def record_of(item: Any) -> Guest:
         "hook" if is_hook else "callback",
         kinds.name_of(item),
         None if is_hook or isinstance(item, AnyFlavour) else kinds.flavour_of(item),
-        "" if is_hook else kinds.stock_name(item),
+        "" if is_hook else kinds.keras_class_of(item),
         item,
     )
 
@@ -154,8 +157,8 @@ def records(items: object) -> list[Guest]:
     return [record_of(item) for item in kinds.flatten(items)]
 
 
-def expected(kind: Kind, item: object) -> Guest:
-    """Return the record of an item that has to be of a kind.
+def record_of_kind(kind: Kind, item: object) -> Guest:
+    """Return the record of an item; refuse one that is not of a kind.
 
     Args:
       kind: "hook" or "callback".

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from hookbridge import errors
 from hookbridge.ground import compat
 from hookbridge.ground.arguments import shown
-from hookbridge.ground.installed import KERAS
+from hookbridge.ground.imports.installed import KERAS
 from hookbridge.ground.lifecycle.events import HOOK_METHODS
 from hookbridge.ground.protocols import Callback
 
@@ -89,18 +89,18 @@ def keras_behind(item: object) -> Any:
 
 
 def flavour_of(callback: Callback) -> Flavour:
-    """Which Keras a callback was written for; Keras 2 covers tf.keras 2.15 too."""
+    """Return which Keras a callback was written for."""
     return "keras3" if compat.is_keras3(keras_behind(callback)) else "keras2"
 
 
-def stock_name(callback: Callback) -> str:
+def keras_class_of(callback: Callback) -> str:
     """Return the name of the Keras callback class of a callback, or of its base."""
     names = (base.__name__ for base in keras_bases(callback))
     return next((name for name in names if name != "Callback"), "")
 
 
 def flatten(items: object) -> list[Any]:
-    """One guest, a (nested) list of guests or a `CallbackList` as a flat list."""
+    """Return a guest, a (nested) list of them or a `CallbackList` as a flat list."""
     return [] if items is None else _flatten(items, "", ())
 
 
@@ -146,7 +146,7 @@ def _complaint(item: object) -> str:
 
 
 def hooks_only(hooks: object) -> list[Any]:
-    """Hooks for a session as a list; None counts as no hook."""
+    """Return the hooks for a session as a list; None counts as no hook."""
     items = [] if hooks is None else hooks
     if not isinstance(items, Iterable):
         raise errors.NotAGuestError(

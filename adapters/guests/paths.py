@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import os
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from hookbridge import errors
-from hookbridge.adapters.guests import kinds, stock
+from hookbridge.adapters.guests import keras_rows, kinds
 from hookbridge.ground import arguments
 from hookbridge.ground.protocols import Callback, Hook
 
 # Attributes of TensorFlow's hooks.
 _FOLDERS_OF_HOOKS = ("_checkpoint_dir", "_output_dir")
+
+
+class WrittenPath(NamedTuple):
+    """A path that a guest will write."""
+
+    path: str
+    is_folder: bool
 
 
 @runtime_checkable
@@ -27,29 +34,36 @@ class WritesFolders(Protocol):
 
 
 def written_by_callback(
-    callback: Callback, row: stock.StockCallback
-) -> list[tuple[str, bool]]:
-    """Return the paths that a callback will write: `(path, is a directory)`.
+    callback: Callback, row: keras_rows.KerasRow
+) -> list[WrittenPath]:
+    """Return the paths that a callback will write.
 
-    Those of a stock class, or of a ready-made callback, which tells them.
+    Args:
+      callback: a ready-made callback tells its paths itself.
+      row: that of its Keras class, which says where another one has its path.
     """
     if isinstance(callback, WritesFolders):
-        return [(folder, True) for folder in callback.written_folders()]
+        folders = callback.written_folders()
+        return [WrittenPath(folder, is_folder=True) for folder in folders]
     if not row.writes:
         return []
-    return [(str(getattr(callback, row.writes)), row.writes_folder)]
+    return [WrittenPath(str(getattr(callback, row.writes)), row.writes_folder)]
 
 
-def written_by_hook(hook: Hook) -> list[tuple[str, bool]]:
-    """Return the directories to which a hook will write, as `written_by_callback`."""
+def written_by_hook(hook: Hook) -> list[WrittenPath]:
+    """Return the directories to which a hook will write."""
     folders = (getattr(hook, attribute, None) for attribute in _FOLDERS_OF_HOOKS)
-    return [(os.fspath(f), True) for f in folders if isinstance(f, (str, os.PathLike))]
+    return [
+        WrittenPath(os.fspath(folder), is_folder=True)
+        for folder in folders
+        if isinstance(folder, (str, os.PathLike))
+    ]
 
 
 def check_writable(guest: object, path: str, *, is_folder: bool) -> None:
     """Refuse a path that cannot be written; leave nothing behind."""
     folder = path if is_folder else os.path.dirname(path)
-    appends = stock.row(kinds.name_of(guest)).makes_folder == "never"
+    appends = keras_rows.row(kinds.name_of(guest)).makes_folder == "never"
     if not is_folder and appends and os.path.isdir(path):
         raise errors.UnwritableError(
             f"`{kinds.name_of(guest)}` will write the file `{path}`, which is a "

@@ -8,10 +8,10 @@ from typing import Any, Literal, get_args
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.adapters.guests import kinds, stock
+from hookbridge.adapters.guests import keras_rows, kinds
 from hookbridge.ground.arguments import shown
+from hookbridge.ground.processes.tf_config import task_of
 from hookbridge.ground.protocols import Session
-from hookbridge.ground.tf_config import task_of
 
 Role = Literal["split", "chief", "worker", "evaluator", "all"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -39,7 +39,7 @@ def default_role(guest: object, *, is_hook: bool) -> Role:
     if is_hook:
         return "all"
     bases = kinds.keras_bases(guest)
-    writes = any(stock.row(base.__name__).is_for_chief for base in bases)
+    writes = any(keras_rows.row(base.__name__).is_for_chief for base in bases)
     if writes or str(getattr(guest, "monitor", "")).startswith("val_"):
         return "chief"
     return "chief" if getattr(guest, "_chief_worker_only", None) else "split"

@@ -22,7 +22,7 @@ class _Skipped(CopiedWrapper):
         self._said = False
 
     def copy_options(self) -> dict[str, Any]:
-        """See `CopiedWrapper`."""
+        """Return the options with which a copy is made."""
         return {"role": self.role}
 
     def __repr__(self) -> str:

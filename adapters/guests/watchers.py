@@ -15,7 +15,7 @@ _WATCHER = Fact[Any]("guest", "watcher")
 
 
 def watch(guest: object, watcher: object) -> None:
-    """From now on `watcher.wrapped(wrapper)` and `joined(run)` report about a guest."""
+    """Let `watcher.wrapped(wrapper)` and `joined(run)` hear of a guest from now on."""
     _WATCHER.put(guest, watcher)
 
 

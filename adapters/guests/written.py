@@ -39,7 +39,7 @@ def check_folder(guest: Guest, beside: Sequence[Guest]) -> None:
       errors.UnwritableError: the folder is not there, and no guest makes it in time.
     """
     # Of Keras's callbacks that is `CSVLogger`.
-    if guest.stock.makes_folder != "never" or _is_own(guest, _EARLY):
+    if guest.keras_row.makes_folder != "never" or _is_own(guest, _EARLY):
         return
     ((path, _),) = guest.writes
     folder = os.path.dirname(path) or "."
@@ -62,7 +62,7 @@ def _in_time(other: Guest, guest: Guest, *, is_earlier: bool) -> bool:
 
     Keras 3 opens it in `on_train_begin`, Keras 2 after an epoch.
     """
-    if other.stock.makes_folder == "early":
+    if other.keras_row.makes_folder == "early":
         return True
     return guest.flavour != "keras3" and (other.kind == "hook" or is_earlier)
 
@@ -78,7 +78,7 @@ def _is_own(guest: Guest, events: Sequence[str]) -> bool:
 
 def _makes(guest: Guest, folder: str) -> bool:
     """Return whether a guest makes a folder, or one in it, for a `CSVLogger`."""
-    is_of_keras = guest.keras_class and guest.stock.makes_folder != "never"
+    is_of_keras = guest.keras_class and guest.keras_row.makes_folder != "never"
     if guest.kind == "callback" and not is_of_keras:
         return False
     for path, is_folder in guest.writes:

@@ -17,7 +17,7 @@ from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.keras_model.optimizers import as_int, counter_of, optimizer_of
-from hookbridge.ground import exit_codes
+from hookbridge.ground.processes import exit_codes
 from hookbridge.ground.protocols import Hook, KerasModel
 
 

@@ -14,7 +14,7 @@ from hookbridge.adapters.state.keeper import StateKeeper
 from hookbridge.adapters.state.loop_state import LoopState
 from hookbridge.adapters.state.moments import Checkpoint
 from hookbridge.adapters.state.parts import Part
-from hookbridge.adapters.state.save_keepers import Save
+from hookbridge.adapters.state.save_listeners import Save
 from hookbridge.adapters.state.write_order import WriteOrder
 from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import KerasModel
@@ -35,9 +35,9 @@ def note_restored(model: KerasModel, prefix: str) -> None:
 
 
 def restored_from(model: KerasModel, folder: str) -> str | None:
-    """Return the checkpoint that a model was restored from.
+    """Return the checkpoint in `folder` that a model was restored from, or None.
 
-    None if it is not in `folder`, or if the model has been trained since.
+    It is None too if the model has been trained since.
     """
     prefix, step = _RESTORED.get(model) or ("", -1)
     is_there = os.path.abspath(os.path.dirname(prefix)) == folder
@@ -88,15 +88,19 @@ class FitSaves:
     def restore(self, prefix: str | None) -> Sequence[LoopState]:
         """Give callbacks the state of a backup or checkpoint, if any.
 
-        Returns what the loops of that run have saved.
+        Args:
+          prefix: the path of the backup or checkpoint, or None.
+
+        Returns:
+          What the loops of the run that wrote it have saved.
         """
         self.keeper.files.parts = [self.part]
-        saved = None if prefix is None else self.keeper.files.read(prefix)
+        restored = None if prefix is None else self.keeper.files.read(prefix)
         self.part.begin()
-        if saved is None:
+        if restored is None:
             return ()
-        self.part.restore(saved)
-        return saved.file.loops
+        self.part.restore(restored)
+        return restored.document.loops
 
     # -- checkpoints -----------------------------------------------------------------
 
@@ -138,7 +142,7 @@ class FitSaves:
         self._graph = None
 
     def rescue(self) -> None:
-        """Write the state once more after an error, if the checkpoint is current."""
+        """Write the state again after an error, if the checkpoint is current."""
         # Garbage may be collected anywhere, also where nothing can be read.
         checkpoints = self.keeper.checkpoints
         if self.is_newest and self._graph.can_be_read:

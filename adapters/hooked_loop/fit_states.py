@@ -10,40 +10,43 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.adapters.guests import kinds, stock
+from hookbridge.adapters.guests import keras_rows, kinds
 from hookbridge.adapters.guests.any_flavour import Inserted
 from hookbridge.adapters.guests.guest_record import unwrapped
 from hookbridge.adapters.hooked_loop.epoch_means import EpochMeans
 from hookbridge.adapters.hooked_loop.fit_epoch import FitEpoch, length_in
 from hookbridge.adapters.hooked_loop.fit_rate import FitRate
-from hookbridge.adapters.hooked_loop.fit_saves import (
-    FitSaves,
-    restored_from,
-)
+from hookbridge.adapters.hooked_loop.fit_saves import FitSaves, restored_from
 from hookbridge.adapters.hooked_loop.list_ends import (
     Calls,
     call_after_others,
     call_before_others,
     calling_list,
 )
-from hookbridge.adapters.hooked_loop.model_values import snapshot
+from hookbridge.adapters.hooked_loop.model_values import restorer_of_values
 from hookbridge.adapters.keras_model.optimizers import steps_counted
 from hookbridge.adapters.state import attributes, identity, storage
 from hookbridge.adapters.state.backups import Backup, backups_of, newest
 from hookbridge.adapters.state.files import StateFiles
-from hookbridge.adapters.state.loop_state import Epoch, LoopState, Means, open_epoch
+from hookbridge.adapters.state.keeper import StateKeeper
+from hookbridge.adapters.state.loop_state import (
+    LoopState,
+    Means,
+    OpenEpoch,
+    open_epoch,
+)
 from hookbridge.adapters.state.moments import is_early_end
-from hookbridge.adapters.state.save_keepers import Save, SaveKeeper
+from hookbridge.adapters.state.save_listeners import Save, SaveListener
 from hookbridge.adapters.state.write_order import WriteOrder, wait_for_writes
 from hookbridge.ground.memory import Fact
 from hookbridge.ground.patching import assign
-from hookbridge.ground.protocols import KerasModel, Logs, Session
+from hookbridge.ground.protocols import CallbackList, KerasModel, Logs, Session
 
 _IS_GUEST = Fact[bool]("guest", "is given to as_callbacks")
 
 
 def note_guests(callbacks: Sequence[Any]) -> None:
-    """From now on these callbacks have a state, in each `fit` that saves it."""
+    """Make these callbacks ones whose state each `fit` saves from now on."""
     for callback in callbacks:
         identity.of(callback)  # before training changes any value
         _IS_GUEST.put(callback, True)
@@ -63,7 +66,7 @@ def _guests_among(callbacks: Sequence[Any]) -> list[Any]:
             or kinds.is_hook(item)
             or (
                 attributes.is_stock(item)
-                and stock.row(type(item).__name__).is_of_each_list
+                and keras_rows.row(type(item).__name__).is_of_each_list
             )
         )
     ]
@@ -71,7 +74,7 @@ def _guests_among(callbacks: Sequence[Any]) -> list[Any]:
 
 class FitStates(
     tf.compat.v1.train.CheckpointSaverListener,  # type: ignore[misc]
-    SaveKeeper,
+    SaveListener,
 ):
     """Saves and restores the state of all guests among the callbacks of one `fit`.
 
@@ -86,20 +89,22 @@ class FitStates(
     Args:
       hook: the `CheckpointSaverHook`.
       model: the model that is trained, unless the loop is no `fit`.
-      everyone: the `CallbackList` of the loop, before any callback has an event.
+      callback_list: the `CallbackList` of the loop, before any callback has an event.
     """
 
-    def __init__(self, hook: Any, model: KerasModel, everyone: Any) -> None:
+    def __init__(
+        self, hook: Any, model: KerasModel, callback_list: CallbackList
+    ) -> None:
         self._hook, self._model = hook, model
         # Where the hook writes its checkpoints.
         self._folder: str = os.path.abspath(str(hook._checkpoint_dir))
         self._backup: Backup | None = None  # what it goes on from, if it is a backup
         self._rate = FitRate(model)
         # What has the epoch that an earlier run has begun, until this one begins one.
-        self._open_epoch: tuple[Epoch, Means] | None = None
+        self._open_epoch: OpenEpoch | None = None
         self._earlier_means = Means()  # those from which the epoch still has to go on
-        call_before_others(everyone, {"on_train_begin": self._before_train_begin})
-        note_guests(_guests_among(everyone.callbacks))
+        call_before_others(callback_list, {"on_train_begin": self._before_train_begin})
+        note_guests(_guests_among(callback_list.callbacks))
 
     # -- called by the hook's callback, `hook_to_callback`, in its place of the list --
 
@@ -110,9 +115,9 @@ class FitStates(
           run: the `HookedRun`.
           params: those that Keras gives callbacks.
         """
-        everyone = calling_list()
+        callback_list = calling_list()
         self._run: Any = run  # None after the end
-        call_after_others(everyone, self._calls_after_others)
+        call_after_others(callback_list, self._calls_after_others)
         self._num_epochs: int = params.get("epochs") or 0
         self._means: EpochMeans | None = run.means or (
             run.host.step_maker.means_of(self._model)
@@ -122,30 +127,30 @@ class FitStates(
             self._folder,
             run.number,
             run.host.graph_part,
-            guests=_guests_among(everyone.callbacks),
+            guests=_guests_among(callback_list.callbacks),
             loop=self._loop_state,
         )
         if self._calls_hook:
             StateFiles().remove_unfinished(self._folder)
         # What writes the state if Keras drops its list of callbacks: an error has ended
         # the `fit` then, and nobody calls its members. Not alive after the end.
-        self._rescue: Any = weakref.finalize(everyone, self.saves.rescue)
+        self._rescue: Any = weakref.finalize(callback_list, self.saves.rescue)
         # A new list: the old one may be the user's, or shared with another hook. A
         # `fit` that has made no step may have left its listener there.
         listeners = [
             item for item in self._hook._listeners if not isinstance(item, FitStates)
         ]
         assign(self._hook, _listeners=[*listeners, self])
-        run.states.append(self)
-        run.waited_for.append(self)
+        run.add_states(self)
 
     def on_test_begin(self) -> None:
         """Note that an evaluation begins."""
-        everyone = calling_list()
-        if everyone is not None:
-            call_after_others(everyone, self._calls_after_others)
+        callback_list = calling_list()
+        if callback_list is not None:
+            call_after_others(callback_list, self._calls_after_others)
 
-    # -- called by the first and the last callback of the list, `list_ends` ----------
+    # -- called by the first and the last callback of the list, `list_ends`. "Before"
+    # and "after" say whether the other callbacks have had the event ----------------
 
     @property
     def _calls_after_others(self) -> Calls:
@@ -158,7 +163,7 @@ class FitStates(
         }
 
     def _before_train_begin(self, logs: Logs = None) -> None:
-        """Before `on_train_begin` of all, in which callbacks may restore a backup."""
+        """Find the backup that a callback is about to restore, if it is the newest."""
         files, checkpoint = StateFiles(), restored_from(self._model, self._folder)
         step = (
             0
@@ -169,7 +174,7 @@ class FitStates(
         self._backup, _ = newest(checkpoint, step, backups, files)
 
     def _after_train_begin(self, logs: Logs = None) -> None:
-        """Those callbacks with a state go on with it."""
+        """Give callbacks their state back, and find the epoch that goes on."""
         calls = {
             "on_epoch_begin": self._before_epoch_begin,
             "on_test_begin": self._before_validation_or_epoch_end,
@@ -186,20 +191,21 @@ class FitStates(
         self._open_epoch = open_epoch(loops)
 
     def _before_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        """Before any callback has the begin of an epoch."""
+        """Begin an epoch, or go on with the one that an earlier run has begun."""
         earlier, self._open_epoch = self._open_epoch, None
         start, self._earlier_means = None, Means()
-        self._go_back: list[Callable[[], None]] = []
-        if earlier is not None and earlier[0].number == epoch:
-            (_, _, start), self._earlier_means = earlier
+        self._undo_begin: list[Callable[[], None]] = []
+        if earlier is not None and earlier.epoch.number == epoch:
+            start, self._earlier_means = earlier.epoch.start, earlier.means
             # An earlier run has had this event: what it sets is in what was restored.
-            self._go_back = [self.saves.part.snapshot(), snapshot(self._model)]
+            restore_values = restorer_of_values(self._model)
+            self._undo_begin = [self.saves.part.restorer(), restore_values]
         self._epoch.begin(epoch, start)
 
     def _after_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        """After all callbacks have had the begin of an epoch."""
-        for go_back in self._go_back:
-            go_back()
+        """Undo what `on_epoch_begin` has set, where an earlier run has had it."""
+        for undo in self._undo_begin:
+            undo()
         self._go_on_with_means()
 
     def _go_on_with_means(self) -> None:
@@ -208,7 +214,7 @@ class FitStates(
             self._earlier_means = self._means.go_on(self._earlier_means)
 
     def _before_validation_or_epoch_end(self, *_: Any) -> None:
-        """Before any callback has the end of an epoch, or the validation before it."""
+        """Settle all before the end of an epoch that ends the run early."""
         self.saves.in_step = False
         if not self._is_over and self._run.is_stopped:
             self._run.host.step_maker.flush()
@@ -216,21 +222,21 @@ class FitStates(
             self._end_early(in_epoch=not is_whole, epochs_left=False)
 
     def _after_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """After all callbacks have had the end of an epoch."""
+        """Write checkpoint and state again, with what the end of an epoch has set."""
         self._epoch.end(epoch)
-        self.saves.keeper.settle()
+        self.keeper.settle()
         if self._run.has_begun:
             self._run.host.step_maker.flush()
             self.saves.save_backups(in_epoch=False)
 
     def _before_train_end(self, logs: Logs = None) -> None:
-        """Before any callback has the end of the training."""
+        """Settle all before the end of a training that has epochs left."""
         self.saves.in_step = False
         next_epoch = self._epoch.number or 0
         self._end_early(in_epoch=False, epochs_left=next_epoch < self._num_epochs)
 
     def _after_train_end(self, logs: Logs = None) -> None:
-        """After all callbacks have had the end of the training."""
+        """Write checkpoint and state for the last time, and leave hook and run."""
         self.saves.end()
         self._rescue.detach()
         self.stop_listening()
@@ -241,12 +247,12 @@ class FitStates(
         """Give the last checkpoint the events of an `evaluate` after the `fit`."""
         is_last = self._is_over and self.saves.is_newest
         if is_last and steps_counted(self._model) == self.saves.step:
-            self.saves.keeper.write_state(*self.saves.keeper.checkpoints)
+            self.keeper.write_state(*self.keeper.checkpoints)
 
     # -- called by the run -----------------------------------------------------------
 
     def before_step(self) -> None:
-        """All callbacks have had the events of the last step."""
+        """Settle what the last step has saved, and note that the next one begins."""
         self.saves.begin_step()
         self._go_on_with_means()  # in metrics that Keras has made for the first step
         self._earlier_means = Means()
@@ -260,13 +266,13 @@ class FitStates(
     # -- called by the hook, as its listener -----------------------------------------
 
     def before_save(self, session: Session, global_step_value: Any) -> None:
-        """See `CheckpointSaverListener`."""
+        """Write the state beside a checkpoint that the hook is about to write."""
         prefix = self._prefix(global_step_value)
         wait_for_writes(prefix)
         self.saves.before_save(prefix, int(global_step_value), WriteOrder(prefix))
 
     def after_save(self, session: Session, global_step_value: Any) -> None:
-        """See `CheckpointSaverListener`."""
+        """Note a checkpoint that the hook has written."""
         step, prefix = int(global_step_value), self._prefix(global_step_value)
         saver, save_path = self._hook._get_saver(), self._hook._save_path
         write = functools.partial(saver.save, session, save_path, global_step=step)
@@ -278,12 +284,17 @@ class FitStates(
         return storage.prefix_of(hook._get_saver(), hook._save_path, int(step))
 
     def save_session(self, save: Save) -> None:
-        """See `SaveKeeper`."""
+        """Save the model, and the state of callbacks beside it."""
         self.saves.before_save(save.prefix, int(save.step), save.order)
         save.write()
         self.saves.note(save)
 
     # --------------------------------------------------------------------------------
+
+    @property
+    def keeper(self) -> StateKeeper:
+        """What writes the state of the callbacks."""
+        return self.saves.keeper
 
     @property
     def _calls_hook(self) -> bool:
@@ -311,7 +322,7 @@ class FitStates(
             is_of_data=run.host.step_maker.data_ended,
             by_callback=not run.is_stopped,
         ):
-            self.saves.keeper.settle()
+            self.keeper.settle()
             self._save_now()
             self.saves.freeze()
 

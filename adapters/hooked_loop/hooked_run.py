@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import sys
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import tensorflow as tf
 
@@ -24,8 +24,8 @@ from hookbridge.adapters.hooked_loop.model_loops import ModelLoops, innermost, s
 from hookbridge.adapters.hooked_loop.monitored import (
     ClusterFailure,
     check_clash,
-    not_the_end_of_data,
-    with_hook,
+    error_with_hook,
+    not_end_of_data_error,
 )
 from hookbridge.ground.protocols import Arguments, Hook, KerasModel
 from hookbridge.ground.step_errors import END_OF_DATA
@@ -33,6 +33,13 @@ from hookbridge.ground.step_errors import END_OF_DATA
 # Puts the host of a run together.
 MakeHost: TypeAlias = "Callable[[HookedRun], LoopHost]"
 _numbers = itertools.count()
+
+
+class StepResult(NamedTuple):
+    """What a step has come to."""
+
+    outputs: Any  # what the native loop gets
+    stops: bool  # whether a hook has asked for a stop
 
 
 class HookedRun:
@@ -53,9 +60,8 @@ class HookedRun:
         self._monitored: Any = None
         # The hooks as `MonitoredSession` has them.
         self._monitored_hooks: list[Any] = []
-        self._ended = 0
-        # The run stays open until `note_ended` is called with these members too.
-        self.waited_for: list[Any] = []
+        # Those who have not had their last event: hooks, and the states of callbacks.
+        self._going_on: list[Any] = []
         self.loops: ModelLoops = ModelLoops(self)
         self.host: LoopHost = make_host(self)
 
@@ -79,24 +85,19 @@ class HookedRun:
         """Take a hook into the run; return what this process calls for it."""
         hook = self.host.step_maker.hook_of(guest)
         self.hooks.append(hook)
+        self._going_on.append(hook)
         self.host.step_maker.add_callback(max_lag)
         return hook
+
+    def add_states(self, states: FitStates) -> None:
+        """Take the state of the callbacks of a saving hook into the run."""
+        self.states.append(states)
+        self._going_on.append(states)
 
     @property
     def is_suspended(self) -> bool:
         """Return whether a loop inside this one has the model."""
         return self in suspended()
-
-    @staticmethod
-    def is_in_suspended_run(hook: Hook) -> bool:
-        """Return whether a run that waits for a loop inside it has the hook."""
-        return any(hook is member for run in suspended() for member in run.hooks)
-
-    @staticmethod
-    def is_elsewhere(model: KerasModel) -> bool:
-        """Return whether hooks are in a loop of the model in another thread."""
-        run = innermost(model)
-        return run is not None and run.loops.is_elsewhere()
 
     def note_begin(self, mode: str) -> None:
         """Note that the native loop begins: `train`, `test` or `predict`."""
@@ -122,8 +123,8 @@ class HookedRun:
         """Make one step; the native loop calls this in place of its own function."""
         try:
             maker = self.host.step_maker
-            if maker.is_without_hooks:
-                return maker.make_without_hooks(args)
+            if maker.is_apart_from_hooks:
+                return maker.make_apart_from_hooks(args)
             return self._make_with_hooks(args)
         except ClusterFailure as e:
             raise e.error from None
@@ -135,10 +136,10 @@ class HookedRun:
         try:
             if self._monitored is None:
                 self._start()
-            outputs, stops = self.run_with_hooks()
-            if stops:
+            result = self.make_step_with_hooks()
+            if result.stops:
                 self.stop()
-            return outputs
+            return result.outputs
         except END_OF_DATA as e:
             if maker.data_ended:
                 raise  # the native loop ends its epoch
@@ -147,26 +148,26 @@ class HookedRun:
                 self.stop()
                 return maker.stopped_by(e)
             self.fail()
-            raise not_the_end_of_data(e) from e
+            raise not_end_of_data_error(e) from e
         except BaseException:
             self.fail()
             raise
 
-    def run_with_hooks(self) -> tuple[Any, bool]:
-        """Give the hooks the events of the host's step; return whether one stops."""
+    def make_step_with_hooks(self) -> StepResult:
+        """Make the prepared step of the host, with the events of the hooks."""
         self.tell_states_step_is_over()
         with self.host.graph_part.calling_hooks():
             try:
                 outputs = self.host.step_maker.run(self._monitored)
             except (errors.UnknownTensorError, errors.RunArgumentsError) as e:
-                named = with_hook(
+                named = error_with_hook(
                     e, self._monitored_hooks, self.host.session_part.current
                 )
                 raise named from (None if named is e else e)
             except RuntimeError as e:
                 check_clash(e, self._monitored_hooks)
                 raise
-            return outputs, bool(self._monitored.should_stop())
+            return StepResult(outputs, bool(self._monitored.should_stop()))
 
     def tell_states_step_is_over(self) -> None:
         """Tell the states that all guests have had the events of the last step."""
@@ -182,13 +183,6 @@ class HookedRun:
         """Note that the training ends after this step, not by a callback."""
         if not getattr(self.model, "stop_training", False):
             self.is_stopped = True
-
-    @staticmethod
-    def note_stop_of(model: KerasModel) -> None:
-        """Note that a hook elsewhere ends the training of a model after this step."""
-        run = innermost(model)
-        if run is not None:
-            run.note_stop()
 
     def _start(self) -> None:
         """Trace the step; create the session, which calls the hooks' first two events.
@@ -206,7 +200,7 @@ class HookedRun:
                     session_creator=session, hooks=self._monitored_hooks
                 )
         except END_OF_DATA as e:
-            raise not_the_end_of_data(e) from e
+            raise not_end_of_data_error(e) from e
         if self._monitored.should_stop():
             raise StopIteration("a hook has stopped the run before its first step")
 
@@ -227,8 +221,10 @@ class HookedRun:
         """Note that a member has had its last event; the last one ends it all."""
         if self._monitored is None or self.is_over:
             return
-        self._ended += 1
-        if self._ended == len(self.hooks) + len(self.waited_for):
+        places = [i for i, other in enumerate(self._going_on) if other is member]
+        if places:
+            del self._going_on[places[0]]
+        if not self._going_on:
             self._close()
 
     def _close(self) -> None:

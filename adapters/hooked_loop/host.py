@@ -72,8 +72,8 @@ class StepMaker(abc.ABC):
     """Makes the steps of a native loop, and lets a stop reach it."""
 
     @property
-    def function(self) -> Any:
-        """The function whose `run` is the native step, for profiles; None for none."""
+    def step_function(self) -> Any:
+        """The object whose `run` makes the native step, for profiles, or None."""
         return None
 
     @property
@@ -82,8 +82,11 @@ class StepMaker(abc.ABC):
         """Return whether the step met the end of the data, an error of the loop."""
 
     @property
-    def is_without_hooks(self) -> bool:
-        """Return whether `make_without_hooks` makes the next step."""
+    def is_apart_from_hooks(self) -> bool:
+        """Return whether hooks have no part in making the next step.
+
+        They get its events later, or never.
+        """
         return False
 
     def install(self) -> None:  # noqa: B027 - a v1 graph is known in `begin` only
@@ -107,8 +110,8 @@ class StepMaker(abc.ABC):
     def begin(self, mode: str) -> None:  # noqa: B027 - most loops show it themselves
         """Act in `on_<mode>_begin` of callbacks."""
 
-    def make_without_hooks(self, args: Arguments) -> Any:
-        """Make a step where `is_without_hooks` is true, without waiting for hooks."""
+    def make_apart_from_hooks(self, args: Arguments) -> Any:
+        """Make a step where `is_apart_from_hooks` is true; wait for no hook."""
         raise NotImplementedError
 
     @abc.abstractmethod

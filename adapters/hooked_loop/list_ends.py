@@ -9,6 +9,7 @@ from hookbridge.adapters.guests.any_flavour import Inserted
 from hookbridge.adapters.guests.guest_record import unwrapped
 from hookbridge.ground import compat
 from hookbridge.ground.patching import assign
+from hookbridge.ground.protocols import CallbackList
 
 # Event -> what is called in its place, with the arguments that Keras gives.
 Calls = Mapping[str, Callable[..., None]]
@@ -29,16 +30,16 @@ def calling_list() -> Any:
     return None if names is None else names["self"]
 
 
-def call_before_others(everyone: Any, calls: Calls) -> None:
+def call_before_others(callback_list: CallbackList, calls: Calls) -> None:
     """Put a callback before all of a `CallbackList`."""
     # A new list: Keras goes through the old one now.
-    assign(everyone, callbacks=[_End(calls), *everyone.callbacks])
+    assign(callback_list, callbacks=[_End(calls), *callback_list.callbacks])
 
 
-def call_after_others(everyone: Any, calls: Calls) -> None:
+def call_after_others(callback_list: CallbackList, calls: Calls) -> None:
     """Put a callback after all of a `CallbackList`, unless it has one with `calls`."""
     if not any(
         isinstance(item, _End) and item.calls == calls
-        for item in map(unwrapped, everyone.callbacks)
+        for item in map(unwrapped, callback_list.callbacks)
     ):
-        everyone.callbacks.append(_End(calls))
+        callback_list.callbacks.append(_End(calls))

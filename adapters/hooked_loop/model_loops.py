@@ -12,8 +12,8 @@ from hookbridge.adapters.hooked_loop.host import LoopHost
 from hookbridge.adapters.hooked_loop.modes import STARTERS, is_running
 from hookbridge.ground import compat
 from hookbridge.ground.memory import Fact
-from hookbridge.ground.patching import InstanceMethods, patched
-from hookbridge.ground.protocols import AnyFunction, Context, KerasModel
+from hookbridge.ground.patching import Patches, temporarily
+from hookbridge.ground.protocols import AnyFunction, Context, Hook, KerasModel
 
 
 class LoopRun(Protocol):
@@ -44,6 +44,24 @@ def suspended() -> tuple[Any, ...]:
     return tuple(run for runs in _SUSPENDED.values() for run in runs)
 
 
+def is_in_suspended_run(hook: Hook) -> bool:
+    """Return whether a run that waits for a loop inside it has the hook."""
+    return any(hook is member for run in suspended() for member in run.hooks)
+
+
+def is_in_another_thread(model: KerasModel) -> bool:
+    """Return whether hooks are in a loop of the model in another thread."""
+    run = innermost(model)
+    return run is not None and run.loops.is_elsewhere()
+
+
+def note_stop_of(model: KerasModel) -> None:
+    """Note that a hook elsewhere ends the training of a model after this step."""
+    run = innermost(model)
+    if run is not None:
+        run.note_stop()
+
+
 class ModelLoops:
     """The loops of a model, which a run has until it is over.
 
@@ -60,12 +78,12 @@ class ModelLoops:
         # The method that makes a step of a loop that is not Keras's, as it begins.
         self._stepping = ""
         self._is_making_step = False
-        self._starters = InstanceMethods(
+        self._starters = Patches(
             model, {n: self._starter(n) for n in STARTERS if hasattr(model, n)}
         )
 
     def take(self) -> None:
-        """From now on the run has the loops; its host is installed."""
+        """Give the loops to the run, and install its host."""
         _INNERMOST.put(self._model, self._run)
         self._run.host.step_maker.install()
         self._starters.install()
@@ -91,7 +109,7 @@ class ModelLoops:
 
     def making_step(self) -> Context:
         """Let the model's own loops be the step, not loops inside, in a context."""
-        return patched(self, _is_making_step=True)
+        return temporarily(self, _is_making_step=True)
 
     def _starter(self, name: str) -> AnyFunction:
         """Return a replacement for a model method that starts a loop or a step."""

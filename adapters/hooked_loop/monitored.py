@@ -24,7 +24,7 @@ class ClusterFailure(Exception):
     """Carries an error of the cluster past `MonitoredSession`'s recovery.
 
     `MonitoredSession` would make a new session, but a strategy without one of its
-    processes cannot be made anew.
+    processes cannot be made again.
     """
 
     def __init__(self, error: BaseException) -> None:
@@ -32,7 +32,7 @@ class ClusterFailure(Exception):
         self.error = error
 
 
-def shielded(
+def shield(
     function: AnyFunction, note_lost: Callable[[], None] = lambda: None
 ) -> Callable[..., Any]:
     """Return a function whose errors of the cluster pass `MonitoredSession`.
@@ -114,19 +114,19 @@ class HookWithoutEnd(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
                 mapper_of(graph, final_ops)
 
 
-def with_hook(
+def error_with_hook(
     error: errors.HookBridgeError, members: Sequence[Any], session: Session
 ) -> errors.HookBridgeError:
     """Return the error of bad fetches or feeds, with the hook that wanted them."""
     takes = getattr(session, "takes", None)
     for member in members:
         if isinstance(member, HookWithoutEnd) and takes and not takes(member.request):
-            return type(error)(f"{error} `{member.name}` wanted it in `before_run`.")
+            return type(error)(f"{error} `{member.name}` requested it in `before_run`.")
     return error
 
 
 def check_clash(error: RuntimeError, members: Sequence[Any]) -> None:
-    """Names the hooks that feed, where TensorFlow says that two feed one tensor."""
+    """Name the hooks that feed, where TensorFlow says that two feed one tensor."""
     if not str(error).startswith("Same tensor is fed by two hooks"):
         return
     feeding = [
@@ -164,7 +164,7 @@ def scaffold_of(hooks: Sequence[Any]) -> Any:
     return next((s for s in items if isinstance(s, tf.compat.v1.train.Scaffold)), None)
 
 
-def not_the_end_of_data(error: BaseException) -> errors.LiveSessionError:
+def not_end_of_data_error(error: BaseException) -> errors.LiveSessionError:
     """Return the error to raise in place of a hook's error that Keras would swallow."""
     result = errors.LiveSessionError(
         f"A hook raised {type(error).__name__}: {error}. In a MonitoredSession it "

@@ -136,8 +136,9 @@ def check_graph(hook: Hook, graph: Graph | None = None) -> None:
     # `graph` is the live graph, after `begin`. Without it, an element passes if its
     # graph has had a session: an earlier loop may have left it, and `begin` replaces
     # it.
-    for attribute, element, of in _elements(hook):
-        if of is graph if graph is not None else _has_had_a_session(of):
+    for attribute, element, its_graph in _elements(hook):
+        is_current = its_graph is graph
+        if is_current if graph is not None else _has_had_a_session(its_graph):
             continue
         name = str(getattr(element, "name", type(element).__name__))
         raise errors.RefusedError(

@@ -16,7 +16,7 @@ from hookbridge.adapters.keras_model.v1_optimizers import make_slots, v1_inside
 from hookbridge.ground import patching
 from hookbridge.ground.protocols import KerasModel, Optimizer
 
-# What Keras 2 computes anew in each step.
+# What Keras 2 computes in each step.
 _COMPUTED = ("_current_learning_rate",)
 
 
@@ -52,23 +52,24 @@ def name_of(optimizer: Optimizer) -> str:
     return str(name or "optimizer")
 
 
-def unwrapped(optimizer: Optimizer) -> Any:
+def inner_optimizer(optimizer: Optimizer) -> Any:
     """Return the optimizer that updates variables, inside one that scales the loss."""
     return getattr(optimizer, "inner_optimizer", optimizer)
 
 
 def _rate(optimizer: Optimizer) -> Any:
-    """Return what an optimizer has as its rate: a variable, a schedule, or None."""
-    inner = unwrapped(optimizer)
+    """Return what an optimizer has as its rate: a variable, a function, or None."""
+    inner = inner_optimizer(optimizer)
     rate = getattr(inner, "_learning_rate", None)
-    if rate is None and hasattr(inner, "_hyper"):  # optimizers of Keras <= 2.10
-        rate = getattr(inner, "lr", None)
+    # Those of Keras <= 2.10 have made a variable when they have given their `lr`.
+    if rate is None and getattr(inner, "lr", None) is not None:
+        rate = getattr(inner, "_hyper", {}).get("learning_rate")
     return tf_variable(rate)
 
 
 def learning_rate_variable(optimizer: Optimizer) -> Any:
     """Return the `tf.Variable` of a constant learning rate; None for a schedule."""
-    rate, inner = _rate(optimizer), unwrapped(optimizer)
+    rate, inner = _rate(optimizer), inner_optimizer(optimizer)
     if not isinstance(rate, tf.Variable):
         return None
     # Keras 3's `MultiOptimizer` has one that no update reads, and refuses to give it.
@@ -82,26 +83,29 @@ def constant_rate(optimizer: Optimizer) -> Any:
 
 
 def scheduled_rate(optimizer: Optimizer, counter: Any = None) -> Any:
-    """Return what a schedule or a decay gives for the next step; None without one.
+    """Return what a schedule, function or decay gives for the next step; else None.
 
     Args:
       optimizer: an optimizer of Keras, wrapped in another one or not.
       counter: the variable that counts its steps, if that is not `counter_of`.
     """
     rate, decay = _rate(optimizer), decay_of(optimizer)
-    is_schedule = callable(rate) and not isinstance(rate, tf.Variable)
-    if rate is None or not (is_schedule or decay > 0.0):
+    is_computed = callable(rate) and not isinstance(rate, tf.Variable)
+    if rate is None or not (is_computed or decay > 0.0):
         return None
     step = tf_variable(counter_of(optimizer) if counter is None else counter)
     number = tf.cast(step, tf.float32)
-    if is_schedule:  # optimizers of Keras <= 2.10 give it the step as a float
-        rate = rate(number if hasattr(unwrapped(optimizer), "_hyper") else step)
+    if any(cls.__name__ == "LearningRateSchedule" for cls in type(rate).__mro__):
+        # Optimizers of Keras <= 2.10 give it the step as a float.
+        rate = rate(number if hasattr(inner_optimizer(optimizer), "_hyper") else step)
+    elif is_computed:
+        rate = rate()
     return tf.cast(rate, tf.float32) / (1.0 + decay * number)
 
 
 def decay_of(optimizer: Optimizer) -> float:
     """Return the `decay` of optimizers of Keras <= 2.10, which no variable shows."""
-    inner = unwrapped(optimizer)
+    inner = inner_optimizer(optimizer)
     if any(cls.__name__ == "Nadam" for cls in type(inner).__mro__):
         return 0.0  # its decay is of the momentum
     return float(getattr(inner, "_initial_decay", 0.0))
@@ -122,7 +126,7 @@ def updating_by(
       optimizer: an optimizer of Keras, wrapped in another one or not.
       rate: a number, a tensor or a variable of the graph that is traced.
     """
-    inner = unwrapped(optimizer)
+    inner = inner_optimizer(optimizer)
     if hasattr(inner, "_learning_rate"):
         return patching.patched(inner, _learning_rate=rate)
     hyper = {**inner._hyper, "learning_rate": rate}
@@ -135,14 +139,14 @@ def counter_of(optimizer: Optimizer) -> Any:
     With gradient accumulation, the public `iterations` of Keras 3 counts updates. Its
     schedules read the number of steps, which only `_iterations` has.
     """
-    inner = unwrapped(optimizer)
+    inner = inner_optimizer(optimizer)
     counter = made_counter_of(optimizer)
     return getattr(inner, "iterations", None) if counter is None else counter
 
 
 def made_counter_of(optimizer: Optimizer) -> Any:
-    """As `counter_of`, without making it: None before the first step of some."""
-    inner = unwrapped(optimizer)
+    """Return what `counter_of` does, or None where that would have to make it."""
+    inner = inner_optimizer(optimizer)
     counter = getattr(inner, "_iterations", None)
     if counter is None and not hasattr(type(inner), "iterations"):
         counter = getattr(inner, "iterations", None)
@@ -211,7 +215,7 @@ def learning_rates(model: KerasModel) -> list[Any]:
 
 def unread_slots(optimizer: Optimizer) -> list[Any]:
     """Return the slots that an optimizer makes and does not use."""
-    inner = unwrapped(optimizer)
+    inner = inner_optimizer(optimizer)
     momentums = getattr(inner, "momentums", ())
     if type(inner).__name__ != "SGD" or not momentums:
         return []
@@ -230,7 +234,7 @@ def variables_of(optimizer: Optimizer) -> list[Any]:
     every = [*(listed() if callable(listed) else listed)]
     rate = learning_rate_variable(optimizer)
     every += [] if rate is None else [rate]
-    for part in (optimizer, unwrapped(optimizer)):
+    for part in (optimizer, inner_optimizer(optimizer)):
         every += [
             value
             for name, value in getattr(part, "__dict__", {}).items()

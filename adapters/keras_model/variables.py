@@ -11,11 +11,11 @@ import tensorflow as tf
 
 from hookbridge.adapters.guests.kinds import keras_behind
 from hookbridge.adapters.keras_model.optimizers import (
+    inner_optimizer,
     is_in_graph,
     name_of,
     optimizers_of,
     tf_variable,
-    unwrapped,
     variables_of,
 )
 from hookbridge.adapters.keras_model.v1_optimizers import named_variables, v1_inside
@@ -145,7 +145,7 @@ def _name_in_optimizer(variable: Variable, scope: str, optimizer: Optimizer) -> 
         return _name_of(variable)
     # Keras 2 names some slots without the optimizer, or with a number. The variable of
     # the rate must not be `learning_rate:0`: that is the tensor that hooks feed.
-    inner = unwrapped(optimizer)
+    inner = inner_optimizer(optimizer)
     is_legacy = hasattr(inner, "_hyper")
     # Those of the module `legacy` make slots in the scopes of their first update.
     scopes, named = ("(.*?/)?", inner) if is_legacy else ("", optimizer)
@@ -154,7 +154,7 @@ def _name_in_optimizer(variable: Variable, scope: str, optimizer: Optimizer) -> 
 
 
 def model_variables(model: KerasModel) -> list[ModelVariable]:
-    """Every variable of a model, its optimizers and its metrics, each once."""
+    """Return each variable of a model, its optimizers and its metrics once."""
     of_metrics = [v for metric in model.metrics for v in metric.variables]
     local = _ids(of_metrics)
     of_model = [*model.weights, *model.variables]

@@ -26,7 +26,7 @@ def paths(callbacks: Iterable[Guest]) -> frozenset[str]:
     return frozenset(
         str(guest.item._weights_path)
         for guest in callbacks
-        if guest.stock.is_backup and hasattr(guest.item, "_weights_path")
+        if guest.keras_row.is_backup and hasattr(guest.item, "_weights_path")
     )
 
 

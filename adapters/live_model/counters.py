@@ -54,7 +54,7 @@ class LiveCounters:
                     variable.assign(self._values[mode])
 
     def metrics(self, of_training: Sequence[str]) -> list[Any]:
-        """Metric objects by name; Keras 3 asks them whether higher is better."""
+        """Return metric objects by name; Keras 3 asks whether higher is better."""
         names = dict.fromkeys([*of_training, *self.test_metrics])
         if "keras3" not in self._flavours:
             # Callbacks of Keras 2 read only the name of a metric.

@@ -47,14 +47,14 @@ class Link:
         self.run = run
 
     def note_stop(self) -> None:
-        """`stop_training` was set."""
+        """Tell the run that `stop_training` was set."""
         run = self.run()
         if run is not None:
             run.note_stop()
 
     @contextlib.contextmanager
     def event(self) -> Iterator[None]:
-        """Around an event: callbacks read and set the session's present values."""
+        """Let callbacks read and set the session's present values, in a context."""
         mirrors = self.weights.mirrors
         self.classes.switch()
         self.counters.sync()
@@ -77,7 +77,7 @@ class Link:
             self.weights.mirrors.end_run()
 
     def push_assigned(self) -> None:
-        """Before a run of the loop: what was assigned since the last event counts."""
+        """Write what was assigned since the last event, before a run of the loop."""
         if self._weights_used or self._rates_used:
             self.push()
 

@@ -23,7 +23,7 @@ from hookbridge.adapters.live_model.mirror import (
 )
 from hookbridge.adapters.session_graph import session_variables
 from hookbridge.ground import compat
-from hookbridge.ground.patching import patched
+from hookbridge.ground.patching import temporarily
 from hookbridge.ground.protocols import Context, Variable
 
 _MOST_BYTES = 2**25  # read in one run
@@ -70,7 +70,7 @@ class Mirrors:
         return any(eager is mirror.eager for mirror in self._by_variable.values())
 
     def of(self, variables: Sequence[Any]) -> list[Any]:
-        """Mirrors of several graph variables; their next use reads the session."""
+        """Return mirrors of graph variables, whose next use reads the session."""
         mirrors = self._mirrors(variables)
         self._handed_out.update((id(m), m) for m in mirrors)
         self._make_stale(mirrors)
@@ -107,7 +107,7 @@ class Mirrors:
         return [self._by_variable[id(v)] for v in variables]
 
     def begin_event(self) -> None:
-        """From here on each mirror takes the session's value when it is used."""
+        """Let each mirror take the session's value when it is used from here on."""
         if self.touched:
             self.push()  # assigned between events
         self._events += 1
@@ -167,11 +167,11 @@ class Mirrors:
 
     def own_call(self) -> Context:
         """Return a context for a call of the clone whose weights were filled in."""
-        return patched(self, _is_own_call=True)
+        return temporarily(self, _is_own_call=True)
 
     @contextlib.contextmanager
     def file_call(self, variables: Sequence[Any]) -> Iterator[None]:
-        """Around a load by Keras, or a save, which reads each weight once."""
+        """Let Keras load or save weights in a context, and read each of them once."""
         # The arrays go from the session into the file; the mirrors stay as they are.
         mirrors = self._mirrors(variables)
         self._make_stale(mirrors)

@@ -176,7 +176,7 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
         session_variables.write(self._live_weights.session(), zeros)
 
     def reset_metrics(self) -> None:
-        """Begin the means in `logs` anew with the next batch, as in Keras."""
+        """Begin new means in `logs` with the next batch, as in Keras."""
         run = self.live_link.run()
         if run is not None and run.session is not None:
             run.reset_metrics()
@@ -232,7 +232,7 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
         raise errors.LiveModelError(
             f"`model.{name}` was asked for, but this callback runs in a session loop "
             "under hookbridge, where the model is a graph and a session. It offers "
-            f"{', '.join(_offered())}. With `as_hooks(..., model=<the tf.keras or "
+            f"{', '.join(_public_names())}. With `as_hooks(..., model=<the tf.keras or "
             "tf_keras model in the graph>)` it offers everything a Keras model has; "
             "anything else can be read from the graph with a SessionRunHook.",
             see="model in a session",
@@ -251,7 +251,7 @@ class _GraphHolder:
         self._concrete_stateful_fn = self
 
 
-def _offered() -> list[str]:
+def _public_names() -> list[str]:
     """Return the names that a callback may use of its model, for errors."""
     return sorted(
         name

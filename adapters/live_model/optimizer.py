@@ -11,14 +11,26 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.adapters.live_model import rate_checks, watched
+from hookbridge.adapters.live_model.lent_optimizer import LentOptimizer
 from hookbridge.adapters.live_model.mirror import eager_variable
-from hookbridge.adapters.live_model.optimizer_of_others import OptimizerOfOthers
 from hookbridge.adapters.live_model.rate import LiveRate
 from hookbridge.adapters.session_graph.graph_optimizers import (
     OptimizerFacts,
     optimizer_of,
 )
 from hookbridge.ground import compat
+
+# What to do instead of assigning the step, or a number without a variable.
+_SET_THE_STEP = (
+    "Assign the global step in the session "
+    "(`tf.compat.v1.train.get_global_step().load(0, session)` in a SessionRunHook), or "
+    "count in the callback."
+)
+_USE_A_VARIABLE = (
+    "Build the optimizer with a non-trainable variable or a "
+    "`tf.compat.v1.placeholder_with_default` in its place, and assign or feed it from "
+    "a SessionRunHook."
+)
 
 
 def live_optimizer(
@@ -34,12 +46,12 @@ def live_optimizer(
     """
     facts = [optimizer_of(live.rate) for live in rates]
     single = facts[0] if len(facts) == 1 else OptimizerFacts()
-    kind: type[LiveOptimizer] = _named(LiveOptimizer, single.class_name)
-    poses_as = _posed(single.class_name, flavours) if len(facts) == 1 else None
+    kind: type[LiveOptimizer] = _class_named(LiveOptimizer, single.class_name)
+    poses_as = _keras_class(single.class_name, flavours) if len(facts) == 1 else None
     return kind(rates, facts, step, poses_as)
 
 
-class LiveOptimizer(OptimizerOfOthers):
+class LiveOptimizer(LentOptimizer):
     """The stand-in for the optimizer of a training graph.
 
     `learning_rate` (and `lr`) is an eager `tf.Variable`; to assign it sets the rate of
@@ -72,7 +84,7 @@ class LiveOptimizer(OptimizerOfOthers):
         if len(self._facts) > 1:
             # The `TensorBoard` of Keras 3 logs the learning rate of each, by name.
             self.optimizers: list[Any] = [
-                _named(LiveOptimizer, fact.class_name)([live], [fact], step)
+                _class_named(LiveOptimizer, fact.class_name)([live], [fact], step)
                 for live, fact in zip(rates, self._facts, strict=True)
             ]
         self._is_made = True
@@ -84,7 +96,7 @@ class LiveOptimizer(OptimizerOfOthers):
             raise errors.LiveModelError(
                 f"`model.optimizer.{name}` was set, but this callback runs in a "
                 "session loop under hookbridge, where only `learning_rate` (`lr`) "
-                f"can be set: the rest is in the graph. {_way_out(name)}",
+                f"can be set: the rest is in the graph. {_USE_A_VARIABLE}",
                 see="model in a session",
             )
         object.__setattr__(self, name, value)
@@ -137,7 +149,7 @@ class LiveOptimizer(OptimizerOfOthers):
                 self._step_variable,
                 "`model.optimizer.iterations` was assigned, but this callback runs "
                 "in a session loop under hookbridge, where it is read-only: it is "
-                f"the global step, which counts the epochs. {_way_out('iterations')}",
+                f"the global step, which counts the epochs. {_SET_THE_STEP}",
             )
         self.sync_iterations()
         return self._step_variable
@@ -163,7 +175,7 @@ class LiveOptimizer(OptimizerOfOthers):
         for live, fact in zip(self._rates, self._facts, strict=True):
             config["learning_rate"] = _shortest(live.read())
             for name, source in fact.hyperparameters.items():
-                config[name] = _shortest(live.value_beside(source))
+                config[name] = _shortest(live.read_hyperparameter(name, source))
         return config
 
     def __getattr__(self, name: str) -> Any:
@@ -174,7 +186,7 @@ class LiveOptimizer(OptimizerOfOthers):
                 return _schedule_class()(live)
         if name in ("learning_rate", "lr"):
             # Python comes here only if the property raised an AttributeError: this
-            # raises it once more, in place of the error below.
+            # raises it again, in place of the error below.
             return self._rate().variable
         if name in ("variables", "weights") and compat.running_locals("h5_optimizer"):
             self.say_unsaved()
@@ -194,12 +206,12 @@ def _shortest(value: object) -> float:
 
 
 @functools.cache
-def _named(base: Any, name: str) -> Any:
+def _class_named(base: Any, name: str) -> Any:
     return type(name, (base,), {"__module__": base.__module__})
 
 
 @functools.cache
-def _posed(name: str, flavours: frozenset[str]) -> type | None:
+def _keras_class(name: str, flavours: frozenset[str]) -> type | None:
     """Return a class of that name below the optimizers of these Keras versions."""
     bases = tuple(
         keras.optimizers.Optimizer
@@ -222,18 +234,3 @@ def _schedule_class() -> Any:
             return self._live.of_next_step()
 
     return LiveSchedule
-
-
-def _way_out(name: str) -> str:
-    """Say what to do instead of assigning a hyperparameter without a variable."""
-    if name == "iterations":
-        return (
-            "Assign the global step in the session "
-            "(`tf.compat.v1.train.get_global_step().load(0, session)` in a "
-            "SessionRunHook), or count in the callback."
-        )
-    return (
-        "Build the optimizer with a non-trainable variable or a "
-        "`tf.compat.v1.placeholder_with_default` in its place, and assign or feed it "
-        "from a SessionRunHook."
-    )

@@ -12,7 +12,7 @@ import tensorflow as tf
 from hookbridge.adapters.live_model import rate_checks, watched
 from hookbridge.adapters.live_model.mirror import eager_variable
 from hookbridge.adapters.session_graph import graph_ops, session_variables
-from hookbridge.adapters.session_graph.learning_rate import LearningRate
+from hookbridge.adapters.session_graph.learning_rate import GraphNumber, LearningRate
 from hookbridge.ground import compat
 from hookbridge.ground.protocols import Session
 
@@ -84,7 +84,7 @@ class LiveRate(watched.UseListener):
         if self._assigned is not None and self._assigned[0] == step:
             return self._assigned[1]
         feeds = dict.fromkeys(self.rate.steps, max(step - 1, 0))
-        return _computed(self.rate, session, feeds)
+        return _run_outside_step(self.rate, session, feeds)
 
     def of_next_step(self) -> Any:
         """Return the value that the next step will use, as a numpy scalar."""
@@ -97,9 +97,9 @@ class LiveRate(watched.UseListener):
             return self._waiting
         return value_of(self.rate, session)
 
-    def value_beside(self, number: LearningRate) -> Any:
+    def read_hyperparameter(self, name: str, number: GraphNumber) -> Any:
         """Return the present value of another number of the same optimizer."""
-        return value_of(number, self._session())
+        return value_of(number, self._session(), f"hyperparameter `{name}`")
 
     @property
     def variable(self) -> Any:
@@ -134,14 +134,14 @@ class LiveRate(watched.UseListener):
                 self.mirror.assign(value)
 
     def begin_event(self) -> None:
-        """From here on the mirror is brought up to date when it is used."""
+        """Let the mirror be brought up to date when it is used from here on."""
         if self.mirror is not None:
             self._is_stale = True
             if self._is_captured:
                 self.refresh()
 
     def end_event(self) -> None:
-        """Between events the mirror keeps its last value: there may be no session."""
+        """Let the mirror keep its value between events: there may be no session."""
         self._is_stale = False
 
     def push(self) -> None:
@@ -191,28 +191,36 @@ class LiveRate(watched.UseListener):
         self._show(value)
 
 
-def value_of(rate: LearningRate, session: Session | None) -> Any:
-    """Return the value of a rate that nobody has set, as a numpy scalar.
+def value_of(
+    number: GraphNumber, session: Session | None, called: str = "learning rate"
+) -> Any:
+    """Return the value of a number that no callback has set, as a numpy scalar.
 
     Args:
-      rate: a learning rate, or another number of an optimizer.
+      number: a learning rate, or another number of an optimizer.
       session: the session, or None before there is one: then a value that only a
         session has is NaN.
+      called: what an error calls the number.
     """
-    if rate.default is not None:
-        return np.asarray(rate.default)
+    if number.default is not None:
+        return np.asarray(number.default)
     if session is not None:
-        return _computed(rate, session, {})
-    if rate.kind == "variable":
-        initial = graph_ops.constant_value(rate.variable.initializer.inputs[1])
+        return _run_outside_step(number, session, {}, called)
+    if number.kind == "variable":
+        initial = graph_ops.constant_value(number.variable.initializer.inputs[1])
         if initial is not None:
             return initial
-    return np.full((), np.nan, rate.tensor.dtype.base_dtype.as_numpy_dtype)
+    return np.full((), np.nan, number.tensor.dtype.base_dtype.as_numpy_dtype)
 
 
-def _computed(rate: LearningRate, session: Session, feeds: Mapping[Any, Any]) -> Any:
-    """Return the value of a rate in the graph, from a run outside a step."""
+def _run_outside_step(
+    number: GraphNumber,
+    session: Session,
+    feeds: Mapping[Any, Any],
+    called: str = "learning rate",
+) -> Any:
+    """Return the value of a number in the graph, from a run outside a step."""
     try:
-        return np.asarray(session.run(rate.tensor, feeds))
+        return np.asarray(session.run(number.tensor, feeds))
     except tf.errors.InvalidArgumentError as e:
-        raise rate_checks.no_value_error(rate) from e
+        raise rate_checks.no_value_error(number, called) from e

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.adapters.session_graph.learning_rate import LearningRate
+from hookbridge.adapters.session_graph.learning_rate import GraphNumber, LearningRate
 from hookbridge.ground.protocols import Tensor
 from hookbridge.ground.structures import flat_feeds
 
@@ -103,10 +103,10 @@ def no_schedule_error() -> errors.LiveModelError:
     )
 
 
-def no_value_error(rate: LearningRate) -> errors.LiveModelError:
-    """Return the error for a rate that can only be computed in a step."""
+def no_value_error(number: GraphNumber, called: str) -> errors.LiveModelError:
+    """Return the error for a number that can only be computed in a step."""
     return errors.LiveModelError(
-        f'The learning rate "{rate.tensor.name}" has no value outside a '
+        f'The {called} "{number.tensor.name}" has no value outside a '
         "training step: it depends on something that has to be fed. Make it a "
         "`tf.compat.v1.placeholder_with_default` or a variable.",
         see=_SEE,

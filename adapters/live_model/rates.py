@@ -72,7 +72,7 @@ class LiveRates:
         return feeds
 
     def begin_event(self) -> None:
-        """From here on handed-out variables are brought up to date when used."""
+        """Let handed-out variables be brought up to date when used from here on."""
         if self.touched:
             self.push()  # assigned between events
         self._events += 1
@@ -126,7 +126,7 @@ class LiveRates:
         }
 
     def begin_run(self) -> None:
-        """`begin_run_again` takes back what is set from here on."""
+        """Note the rates that are set, for `begin_run_again`."""
         self._at_begin = self._values(list(self.changes.assigned))
 
     def begin_run_again(self) -> None:
@@ -150,7 +150,7 @@ class LiveRates:
                 live.set(value)
 
     def unsaved(self) -> dict[str, LiveRate]:
-        """`{name: rate}` of the one rate if no variable holds it, otherwise empty."""
+        """Return `{name: rate}` of the one rate if no variable holds it, else `{}`."""
         if len(self.each) != 1:
             return {}
         (live,) = self.each

@@ -13,16 +13,16 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.ground import compat
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.patching import Patches
 from hookbridge.ground.protocols import Variable
 
-_KEEPER = "_hookbridge_keeper"
+_LISTENER = "_hookbridge_listener"
 
 
 class UseListener:
     """The object that hears of each use of a variable, and may supply its value.
 
-    The variable does not keep its keeper alive: it may outlive the session.
+    The variable does not keep its listener alive: it may outlive the session.
     """
 
     def about_to_use(self) -> None:
@@ -42,11 +42,11 @@ def inner(variable: Variable) -> Any:
     return variable if result is None else result
 
 
-def watch(variable: Variable, keeper: UseListener) -> bool:
-    """Tell a keeper before each use of an eager variable; False if it cannot be.
+def watch(variable: Variable, listener: UseListener) -> bool:
+    """Tell a listener before each use of an eager variable; False if it cannot be.
 
     Only the variable's class is changed, since Keras's layers hold the object too: each
-    use goes through its handle. `keeper.about_to_use` may assign to the variable, and
+    use goes through its handle. `listener.about_to_use` may assign to the variable, and
     is then called again.
     """
     plain, watched = _types()
@@ -55,17 +55,17 @@ def watch(variable: Variable, keeper: UseListener) -> bool:
         variable.__class__ = watched
     elif type(variable) is not watched:
         return False
-    variable.__dict__[_KEEPER] = weakref.ref(keeper)
+    variable.__dict__[_LISTENER] = weakref.ref(listener)
     return True
 
 
 def _listener_of(variable: Variable) -> UseListener:
-    return variable.__dict__[_KEEPER]() or _NOBODY
+    return variable.__dict__[_LISTENER]() or _NOBODY
 
 
 @functools.cache
 def _types() -> tuple[type, type]:
-    """Return the class of eager variables, and one that asks its keeper first."""
+    """Return the class of eager variables, and one that asks its listener first."""
     plain: Any = compat.private("ResourceVariable")
 
     def get(self: Any) -> Any:
@@ -91,5 +91,5 @@ def refuse_assignment(variable: Variable, complaint: str) -> Callable[[Any], Non
         raise errors.LiveModelError(complaint, see="model in a session")
 
     names = ("assign", "assign_add", "assign_sub")
-    InstanceMethods(variable, dict.fromkeys(names, refuse)).install()
+    Patches(variable, dict.fromkeys(names, refuse)).install()
     return assign  # type: ignore[no-any-return]

@@ -130,7 +130,7 @@ class LiveWeights:
 
     @contextlib.contextmanager
     def file_call(self) -> Iterator[None]:
-        """Around an eager call of the clone that writes or reads a file."""
+        """Let an eager call of the clone write or read a file, in a context."""
         self.session()
         with compat.private("eager_mode")(), self.mirrors.file_call(self.all):
             yield

@@ -77,7 +77,7 @@ def array_of(graph: tf.Graph, tensor: tf.Tensor, value: object) -> Any:
 
 
 def mapper_of(graph: Graph, fetches: object) -> Any:
-    """TensorFlow's mapper of a structure of fetches."""
+    """Return TensorFlow's mapper of a structure of fetches."""
     try:
         with graph.as_default():
             return compat.private("FetchMapper").for_fetch(fetches)

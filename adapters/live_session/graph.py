@@ -182,7 +182,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
         return super().get_collection_ref(name)  # type: ignore[no-any-return]
 
     def get_all_collection_keys(self) -> list[str]:
-        """As in `tf.Graph`, which exports a graph by its keys: only those in use."""
+        """Return the keys of collections that are in use; exports have these."""
         keys = super().get_all_collection_keys()
         return [k for k in keys if k not in COLLECTIONS or self.variables.are_made]
 
@@ -197,7 +197,7 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
     def as_graph_element(
         self, obj: object, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Any:
-        """As in `tf.Graph`; a step tensor gets a placeholder and is tapped.
+        """Return what `tf.Graph` does; give a step tensor a placeholder, and tap it.
 
         An unknown name raises a `KeyError`, as in TF, that lists the nearest
         names.
@@ -221,14 +221,16 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
             added = self._placeholder_of(obj)
             if added is None:
                 names = (f"{op.name}:0" for op in self.get_operations())
-                raise self.names.unknown(e, obj, "the training step", names) from e
+                raise self.names.no_tensor_error(
+                    e, obj, "the training step", names
+                ) from e
         self.tap(added.op.name)
         return super().as_graph_element(
             added.name if ":" in obj else added.op.name, allow_tensor, allow_operation
         )
 
     def tap(self, *placeholders: str) -> None:
-        """From now on, each step returns the step tensors among `placeholders`."""
+        """Let each step return the step tensors among `placeholders` from now on."""
         for name in placeholders:
             if name in self.step_tensors:
                 self.tapped[name] = self.step_tensors[name].key

@@ -265,7 +265,7 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
         self.renew(graph)
 
     def renew(self, graph: GrowingGraph) -> None:
-        """Names ops that are not made yet: those of the variables at that time."""
+        """Name new ops, which are made when they are asked for."""
         self._scope = graph.unique_name("save")
         self._has_ops = False
         names = self.saver_def
@@ -274,7 +274,7 @@ class DefaultSaver(tf.compat.v1.train.Saver):  # type: ignore[misc]
         names.restore_op_name = f"{self._scope}/restore_all"
 
     def export_meta_graph(self, *args: object, **kwargs: object) -> Any:
-        """See `Saver.export_meta_graph`; the graph is exported as it is now."""
+        """Export the graph as it is now, as `Saver.export_meta_graph` does."""
         # A hook keeps its saver, so the default graph may be that of a later run.
         hiding = getattr(v1.get_default_graph(), "hiding_variables", None)
         with contextlib.nullcontext() if hiding is None else hiding():

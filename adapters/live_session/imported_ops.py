@@ -23,7 +23,7 @@ _COUNTER = itertools.count()
 ONE_SHOT = "OneShotIterator"
 
 
-def compiled(function: Callable[..., Any], **options: object) -> Any:
+def compile_function(function: Callable[..., Any], **options: object) -> Any:
     """Return a `tf.function` of a function that autograph need not convert."""
     return tf.function(tf.autograph.experimental.do_not_convert(function), **options)
 
@@ -81,7 +81,7 @@ class ImportedOps:
             node.input.extend(inputs)
 
     def key(self) -> Any:
-        """Equal for parts that build the same ops and outputs."""
+        """Return a key that is equal for parts that build the same ops and outputs."""
         return self._graph_def.SerializeToString(deterministic=True), *self._outputs
 
     def build(self, values: Mapping[str, Any], fed: Iterable[str]) -> dict[str, Any]:
@@ -134,7 +134,8 @@ class SessionResources:
         """Return the handle of the one-shot iterator that the op `name` makes."""
         if name not in self._iterators:
             with tf.init_scope():  # a run is being traced
-                function = compiled(lambda: self._build(name)).get_concrete_function()
+                build = compile_function(lambda: self._build(name))
+                function = build.get_concrete_function()
                 self._iterators[name] = function(), function
         return self._iterators[name][0]
 
@@ -154,4 +155,4 @@ class SessionResources:
         self._iterators.clear()
         names, self._named = sorted(self._named), set()
         if names:
-            compiled(lambda: self._destroy(names)).get_concrete_function()()
+            compile_function(lambda: self._destroy(names)).get_concrete_function()()

@@ -28,7 +28,7 @@ class NeededOps:
     ) -> None:
         handles, step_ops = graph.variables.handles.keys(), graph.step_tensors.keys()
         step_op_name = graph.step_op.name
-        ops = _reached(roots, fed, graph.variables.self_assigns)
+        ops = _find_running(roots, fed, graph.variables.self_assigns)
         inputs = [(op, t) for op in ops for t in op.inputs if t.name not in fed]
         # The placeholders of step tensors among their inputs.
         self.step_tensors: set[str] = {t.op.name for _, t in inputs} & step_ops
@@ -58,7 +58,7 @@ class NeededOps:
                 self.before.append(op)
 
 
-def _reached(
+def _find_running(
     roots: Iterable[Any], fed: frozenset[str], self_assigns: Mapping[str, str]
 ) -> list[Any]:
     """Return the ops that run for `roots`, in the order the graph made them."""

@@ -19,7 +19,7 @@ from hookbridge.adapters.live_session.growing_graph import GrowingGraph
 from hookbridge.adapters.live_session.imported_ops import (
     ImportedOps,
     SessionResources,
-    compiled,
+    compile_function,
 )
 from hookbridge.adapters.live_session.needed_ops import NeededOps
 from hookbridge.ground.structures import RecentlyUsed
@@ -54,16 +54,19 @@ class SessionProgram:
         outputs.update(dict.fromkeys(inputs))
         self._before = ImportedOps(graph, needed.before, outputs, resources)
         self._concrete: Any = None
-        self.own_functions: RecentlyUsed = RecentlyUsed()
+        # For a program of one session: variants of the step around which it is built,
+        # and what `run_alone` has traced of it.
+        self.step_variants: RecentlyUsed = RecentlyUsed()
+        self.traced_alone: RecentlyUsed = RecentlyUsed()
         # Whether it uses variables, queues and so on of hooks. They end with the
-        # session, and so do its functions.
+        # session, and so does what was traced with them.
         self.is_of_session: bool = bool(
             needed.iterators or self._before.has_resources or self._after.has_resources
         )
 
     @functools.cached_property
     def key(self) -> Any:
-        """Equal for programs of one model that do the same, in other runs too."""
+        """A key that is equal for programs of a model that do the same, in any run."""
         needed, known = self.needed, self.graph.variables.handles
         return (
             self._before.key(),
@@ -114,19 +117,25 @@ class SessionProgram:
         self,
         feed_values: Sequence[Any],
         step_values: Mapping[str, Any],
-        functions: RecentlyUsed,
+        traced: RecentlyUsed,
     ) -> list[Any]:
-        """Run everything without a step."""
+        """Run everything without a step.
+
+        Args:
+          feed_values: the values of the feeds.
+          step_values: what an earlier step has returned, by names of placeholders.
+          traced: keeps what is traced, unless the program is of one session.
+        """
         names = sorted(self.needed.step_tensors)
         arguments = [*feed_values, *(step_values[name] for name in names)]
         if self._concrete is None:
             if self.is_of_session:
-                functions = self.own_functions
+                traced = self.traced_alone
             key = (self.key, *(a.dtype for a in arguments))
-            self._concrete = functions.get(key)
+            self._concrete = traced.get(key)
             if self._concrete is None:
                 self._concrete = self._trace(names, arguments)
-                functions.add(key, self._concrete, keep=self)
+                traced.add(key, self._concrete, keep=self)
         return list(self._concrete(*arguments))
 
     def _trace(self, names: list[str], arguments: Sequence[Any]) -> Callable[..., Any]:
@@ -140,7 +149,7 @@ class SessionProgram:
         shapes = [t.shape for t in self.feeds] + [tf.TensorShape(None)] * len(names)
         types = [a.dtype for a in arguments]
         signature = list(map(tf.TensorSpec, shapes, types))
-        function: Any = compiled(body, input_signature=signature)
+        function: Any = compile_function(body, input_signature=signature)
         return function.get_concrete_function()  # type: ignore[no-any-return]
 
 
@@ -151,8 +160,8 @@ class SplitProgram:
         self._program = program
         self._step_tensors = sorted(program.needed.step_tensors)
         self._names: list[str] = []
-        self._before = compiled(self._build_before)
-        self._after = compiled(self._build_after)
+        self._before = compile_function(self._build_before)
+        self._after = compile_function(self._build_after)
 
     def _build_before(self, feeds: Sequence[tf.Tensor]) -> list[Any]:
         early = {

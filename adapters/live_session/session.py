@@ -42,7 +42,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         global_step: GlobalStep,
         run_step: StepRunner,
         last_values: Mapping[str, Any],
-        functions: structures.RecentlyUsed | None = None,
+        traced: structures.RecentlyUsed | None = None,
         outside_steps: Mapping[str, Callable[[], Any]] | None = None,
     ) -> None:
         super().__init__(graph=graph)
@@ -54,7 +54,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         self._outside_steps = outside_steps or {}
         # Step tensors that runs without a step have fetched.
         self.taken_from_last_step: set[str] = set()
-        self._functions = structures.RecentlyUsed() if functions is None else functions
+        self._traced = structures.RecentlyUsed() if traced is None else traced
         self._plans = structures.RecentlyUsed()
         self._is_closed = False
         self._resources = SessionResources(graph)
@@ -123,13 +123,13 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
             self._plans.add(key, plan)
         return plan
 
-    def renew(self, functions: structures.RecentlyUsed) -> None:
+    def renew(self, traced: structures.RecentlyUsed) -> None:
         """Forget how runs were made, since a callback has changed the step.
 
         Args:
-          functions: keeps what the session traces from now on.
+          traced: keeps what the session traces from now on.
         """
-        self._functions = functions
+        self._traced = traced
         self._plans = structures.RecentlyUsed()
 
     def is_loop_step(self, fetches: object) -> bool:
@@ -170,7 +170,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
         return call
 
     def partial_run_setup(self, *args: object, **kwargs: object) -> Any:
-        """Refused, as `partial_run`."""
+        """Refuse `partial_run`."""
         raise errors.LiveSessionError(
             "`partial_run` keeps a graph half executed between calls, which is "
             "impossible for a Keras training step. Call `run` for each part.",
@@ -180,7 +180,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
     partial_run = partial_run_setup
 
     def saved_values(self) -> dict[str, tf.Tensor]:
-        """`{entry: value}` of a checkpoint of this moment, which later steps keep."""
+        """Return `{entry: value}` of a checkpoint; later steps do not change it."""
         variables = self._live_graph.variables.saved()
         with self._outside.as_default(), self._eager_mode():
             self._global_step.push()
@@ -220,7 +220,7 @@ class LiveSession(tf.compat.v1.Session):  # type: ignore[misc]
                 else:
                     names = program.needed.step_tensors
                     known = {name: self._value(name) for name in names}
-                    values = program.run_alone(tensors, known, self._functions)
+                    values = program.run_alone(tensors, known, self._traced)
                 values = [_to_numpy(v) for v in values]
             for variable in plan.written:
                 variable.spread()

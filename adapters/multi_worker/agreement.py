@@ -24,7 +24,8 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.ground import compat, exit_codes
+from hookbridge.ground import compat
+from hookbridge.ground.processes import exit_codes
 
 # A waiting process looks around this often, for example for a KeyboardInterrupt.
 _LOOK_SECS = 1.0
@@ -68,9 +69,9 @@ _LEFT = "left"
 class Agreement:
     """One process's part in the end of one `fit`."""
 
-    def __init__(self, board: Board, me: str, others: Sequence[str]) -> None:
+    def __init__(self, board: Board, own_task: str, others: Sequence[str]) -> None:
         self._board = board
-        self._me = me
+        self._own_task = own_task
         self._others = tuple(others)
         self._passed = 0
         self._is_asked = False
@@ -82,11 +83,11 @@ class Agreement:
         self._thread = threading.Thread(
             target=self._answer, name="hookbridge-agreement", daemon=True
         )
-        board.write(f"begun/{me}", "")
+        board.write(f"begun/{own_task}", "")
         self._thread.start()
 
     def check_others(self) -> None:
-        """After the first step: refuses a `fit` in which a process takes no part."""
+        """Refuse, after the first step, a `fit` in which a process takes no part."""
         missing = [
             task
             for task in self._others
@@ -94,8 +95,8 @@ class Agreement:
         ]
         if missing:
             raise errors.RefusedError(
-                f"The `fit` of {self._me} has `hb.as_callbacks`, but the `fit` of "
-                f"{', '.join(missing)} does not: a stop could not reach it. Give "
+                f"The `fit` of {self._own_task} has `hb.as_callbacks`, but the `fit` "
+                f"of {', '.join(missing)} does not: a stop could not reach it. Give "
                 "`fit` the list of `hb.as_callbacks` in every process, even if it is "
                 "`hb.as_callbacks([])`.",
                 see="several workers",
@@ -127,11 +128,11 @@ class Agreement:
         with self._lock:
             self._is_asked = True
         try:
-            if not self._board.write("asks", self._me):
+            if not self._board.write("asks", self._own_task):
                 return  # another process asks too, and hears from this one's thread
             answers = [f"{here} {self._own_code}"]
             for task in self._others:
-                if self._board.write(f"asked/{task}", self._me):
+                if self._board.write(f"asked/{task}", self._own_task):
                     answers.append(self._board.read(f"next/{task}") or answers[0])
             said = [[int(word) for word in answer.split()] for answer in answers]
             point, code = max(s[0] for s in said), max(s[1] for s in said)
@@ -143,12 +144,12 @@ class Agreement:
     def _answer(self) -> None:
         """Wait until another process asks, and tell it this one's next point."""
         try:
-            if self._board.read(f"asked/{self._me}") == _LEFT:
+            if self._board.read(f"asked/{self._own_task}") == _LEFT:
                 return
             with self._lock:
                 self._is_asked = True
                 answer = f"{self._passed + 1} {self._own_code}"
-            self._board.write(f"next/{self._me}", answer)
+            self._board.write(f"next/{self._own_task}", answer)
             point, code = map(int, (self._board.read("end") or answer).split())
             self.code, self._last_point = code, point
         except tf.errors.OpError:
@@ -157,7 +158,7 @@ class Agreement:
     def leave(self) -> None:
         """Note that the `fit` of this process has ended."""
         try:
-            self._board.write(f"asked/{self._me}", _LEFT)
+            self._board.write(f"asked/{self._own_task}", _LEFT)
         except tf.errors.OpError:
             return
         self._thread.join(BEGIN_SECS)

@@ -13,14 +13,15 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.adapters.guests import any_flavour
-from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
+from hookbridge.adapters.hooked_loop.model_loops import note_stop_of
 from hookbridge.adapters.keras_model.structure import trains_in_several_processes
 from hookbridge.adapters.multi_worker.agreement import Agreement, Board
-from hookbridge.ground import compat, exit_codes
+from hookbridge.ground import compat
 from hookbridge.ground.patching import assign
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.signals import on_sigterm
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.ground.protocols import KerasModel, Logs
-from hookbridge.ground.signals import on_sigterm
-from hookbridge.ground.tf_config import ClusterConfig
 
 # Every process counts the loops under a strategy of several processes alike.
 _loops = itertools.count()
@@ -53,9 +54,10 @@ class EndTogether(any_flavour.Inserted):
             if job not in ("evaluator", "ps")
             for index, _ in enumerate(addresses)
         ]
-        me = f"{resolver.task_type}/{resolver.task_id}"
+        own_task = f"{resolver.task_type}/{resolver.task_id}"
         board = Board(f"hookbridge/{next(_loops)}")
-        self._agreement = Agreement(board, me, [t for t in tasks if t != me])
+        other_tasks = [task for task in tasks if task != own_task]
+        self._agreement = Agreement(board, own_task, other_tasks)
         self._is_checked = False
         if not _running:
             atexit.unregister(_leave_all)
@@ -65,7 +67,7 @@ class EndTogether(any_flavour.Inserted):
         self._signals.enter_context(on_sigterm(self._preempted.set))
 
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """All other callbacks have had this event."""
+        """End the training here if all processes have agreed on it."""
         if self._agreement is None:
             return
         if not self._is_checked:
@@ -86,7 +88,7 @@ class EndTogether(any_flavour.Inserted):
         if ends and agreement.code == exit_codes.PREEMPTED:
             _end_preempted()
         if ends and not wants_end:
-            HookedRun.note_stop_of(self.model)
+            note_stop_of(self.model)
         # `stop_training` becomes what all have agreed on. A process that asked early
         # takes its stop back until the agreed point: all make the same steps.
         if ends != wants_end:

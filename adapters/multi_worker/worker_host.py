@@ -9,7 +9,7 @@ from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.guests.skipped import SkippedHook
 from hookbridge.adapters.hooked_loop.hooked_run import HookedRun
 from hookbridge.adapters.hooked_loop.host import LoopHost
-from hookbridge.adapters.hooked_loop.monitored import LaterStop, shielded
+from hookbridge.adapters.hooked_loop.monitored import LaterStop, shield
 from hookbridge.adapters.live_session.session import StepRunner
 from hookbridge.ground.protocols import Hook
 
@@ -30,7 +30,7 @@ class SharedSteps(StepPolicy):
         self._run = run
 
     def hook_of(self, guest: Guest) -> Any:
-        """See `StepMaker`; a hook that saves the model is called on the chief."""
+        """Return the hook; only the chief calls one that saves the model."""
         extended = self._run.model.distribute_strategy.extended
         if guest.is_of_chief and not extended.should_checkpoint:
             return SkippedHook(guest, "chief")
@@ -41,8 +41,8 @@ class SharedSteps(StepPolicy):
         return [LaterStop(lambda: self._run.mode == "train", self._run.stop)]
 
     def guarded(self, run_step: StepRunner) -> StepRunner:
-        """Tell apart the errors of a step that another process has caused."""
-        return shielded(run_step)
+        """Return what makes a step and marks errors that another process has caused."""
+        return shield(run_step)
 
     def goes_on(self) -> bool:
         """Return whether to go on without hooks.

@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.adapters.hooked_loop.monitored import HookWithoutEnd, shielded
+from hookbridge.adapters.hooked_loop.monitored import HookWithoutEnd, shield
 from hookbridge.adapters.live_session.plan import Plan
 from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.ground.protocols import Context, Hook
@@ -46,7 +46,7 @@ class ClusterSession(LiveSession):
         return super().run(fetches, feed_dict, options, run_metadata)
 
     def _execute(self, plan: Plan, *of_run: Any) -> Any:
-        """See `LiveSession`; waits for all steps where it needs one moment."""
+        """Run a program; wait for all steps where it needs values of one moment."""
         needed = plan.program.needed
         handles = needed.handles - {self._live_graph.global_step_name}
         if plan.reads_step and handles and not needed.runs_step:
@@ -62,7 +62,7 @@ class ShieldedHook(HookWithoutEnd):
     def __init__(self, hook: Hook, note_lost: Callable[[], None]) -> None:
         super().__init__(hook)
         for name in ("begin", "after_create_session", "before_run", "after_run"):
-            setattr(self, name, shielded(getattr(self, name), note_lost))
+            setattr(self, name, shield(getattr(self, name), note_lost))
 
 
 def saves_after(hook: Hook, global_step: int) -> bool:

@@ -75,7 +75,7 @@ class ClusterStepMaker(StepMaker):
         self._patches.enter_context(cached_reads(model))
         self._patches.enter_context(no_empty_epochs(model, self._delivered))
         end_with_threads(model.distribute_strategy)
-        self._installation.install(self._run, self._function_of)
+        self._installation.install(self._run, self._step_function_of)
 
     @property
     def data_ended(self) -> bool:
@@ -97,7 +97,7 @@ class ClusterStepMaker(StepMaker):
             LaterStop(lambda: self._scheduler.ahead, self._ask_stop),
         ]
 
-    def _function_of(self, source: StepSource) -> ScheduledStep | None:
+    def _step_function_of(self, source: StepSource) -> ScheduledStep | None:
         """Return what schedules the steps of a loop; None where no hook takes part."""
         if source.mode is TRAIN:
             return ScheduledStep(source)
@@ -116,23 +116,23 @@ class ClusterStepMaker(StepMaker):
     # -- a step ----------------------------------------------------------------------
 
     @property
-    def is_without_hooks(self) -> bool:
+    def is_apart_from_hooks(self) -> bool:
         """Return whether the next step is scheduled ahead of its events."""
         # In the first step, or without lag, hooks come first: the step is scheduled
         # with what they fetch.
         run = self._run
         return not run.hooks or (run.has_begun and self.events.max_lag > 0)
 
-    def make_without_hooks(self, args: Arguments) -> Any:
+    def make_apart_from_hooks(self, args: Arguments) -> Any:
         """Schedule a step whose events are delivered later."""
         run, scheduler = self._run, self._scheduler
-        if any(state.saves.keeper.checkpoints for state in run.states):
+        if any(state.keeper.checkpoints for state in run.states):
             # What callbacks do in a step with a checkpoint comes before the next step.
             self.events.flush()
             run.tell_states_step_is_over()
-        if scheduler.is_another(self._installation.function):
+        if scheduler.is_another(self._installation.step_function):
             self.events.flush()  # what is due belongs to the step before
-        scheduler.prepare(self._installation.function, args)
+        scheduler.prepare(self._installation.step_function, args)
         try:
             value = scheduler.schedule()
         except END_OF_DATA:
@@ -155,12 +155,12 @@ class ClusterStepMaker(StepMaker):
         if self._scheduler.load(value) is None:
             return
         with self._scheduler.presenting(value):
-            if self._run.run_with_hooks()[1]:
+            if self._run.make_step_with_hooks().stops:
                 self._ask_stop()
 
     def prepare(self, args: Arguments) -> None:
         self.events.flush()
-        self._scheduler.prepare(self._installation.function, args)
+        self._scheduler.prepare(self._installation.step_function, args)
 
     def open(self) -> int:
         return self._scheduler.open()

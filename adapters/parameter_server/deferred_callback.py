@@ -25,7 +25,7 @@ def is_batch_level(guest: Guest) -> bool:
     # Keras refuses callbacks with batch methods that take converted logs.
     if getattr(guest.item, "_supports_tf_logs", False):
         # `TerminateOnNaN` claims to take unconverted logs, but reads them as a dict.
-        return guest.stock.monitors == "loss"
+        return guest.keras_row.monitors == "loss"
     return any(wants_batches(guest.item, mode) for mode in BATCH_EVENTS)
 
 
@@ -44,7 +44,7 @@ class DeferredCallback(ForeignCallback):
         self._self_maker: ClusterStepMaker | None = None
 
     def copy_options(self) -> dict[str, Any]:
-        """See `CopiedWrapper`."""
+        """Return the options with which a copy is made."""
         return {"max_lag": self._self_max_lag}
 
     @property
@@ -91,14 +91,14 @@ class DeferredCallback(ForeignCallback):
     on_predict_batch_end = partialmethod(_after_batch, "on_predict_batch_end")
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        self.guest.on_epoch_end(epoch, self._settled(logs))
+        self.guest.on_epoch_end(epoch, self._deliver_and_convert(logs))
 
     def on_train_end(self, logs: Logs = None) -> None:
-        self.guest.on_train_end(self._settled(logs))
+        self.guest.on_train_end(self._deliver_and_convert(logs))
         self._leave()
 
     def on_test_end(self, logs: Logs = None) -> None:
-        self.guest.on_test_end(self._settled(logs))
+        self.guest.on_test_end(self._deliver_and_convert(logs))
         if self._self_run is not None and self._self_run.mode != "train":
             self._leave()
 
@@ -106,7 +106,7 @@ class DeferredCallback(ForeignCallback):
         self.guest.on_predict_end(logs)
         self._leave()
 
-    def _settled(self, logs: Logs) -> Any:
+    def _deliver_and_convert(self, logs: Logs) -> Any:
         """Deliver all events held back, then return the logs as Python numbers."""
         if self._self_maker is None:
             return logs

@@ -109,7 +109,7 @@ class EventQueue:
         self.last_logs = None
 
     def before_batch(self, event: Callable[[], None]) -> None:
-        """Deliver the begin of a batch after the end of the previous batch."""
+        """Deliver the start of a batch after the end of the previous batch."""
         if self._events:
             self.add(None, event)
         else:

@@ -10,8 +10,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from hookbridge.ground import compat, exit_codes
-from hookbridge.ground.exit_threads import ExitThreads
+from hookbridge.ground import compat
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.exit_threads import ExitThreads
 
 # After the process was asked to end, it waits this long without news from any worker.
 PATIENCE_SECS = 3.0

@@ -18,7 +18,7 @@ from hookbridge.adapters.fit_loop.step_source import StepSource
 from hookbridge.adapters.fit_loop.tapped_function import StepFeeds
 from hookbridge.adapters.fit_loop.taps import StepTap, split
 from hookbridge.adapters.keras_model.optimizers import optimizer_of
-from hookbridge.adapters.live_session.imported_ops import compiled
+from hookbridge.adapters.live_session.imported_ops import compile_function
 from hookbridge.adapters.live_session.step_names import StepNames
 from hookbridge.adapters.parameter_server.step_values import Layout, StepValue
 from hookbridge.ground import compat, patching
@@ -40,8 +40,8 @@ class ScheduledStep:
         self._variants: dict[Any, _Variant] = {}
         self._untapped: Any = None
 
-    def inside(self, *args: object) -> Any:
-        """Keras's own function, which a loop inside this one calls."""
+    def for_inner_loop(self, *args: object) -> Any:
+        """Make a step of a loop inside this one, with Keras's own function."""
         # It is made in the first call, since validation does not call it.
         if self._untapped is None:
             self._untapped = self._source.function_with(
@@ -67,7 +67,8 @@ class ScheduledStep:
         fed: StepFeeds,
         feeds: Sequence[Any],
     ) -> StepValue:
-        indices = sorted({*fed.tensors.values(), *([fed.rate[1]] if fed.rate else [])})
+        of_rate = [] if fed.rate is None else [fed.rate.position]
+        indices = sorted({*fed.tensors.values(), *of_rate})
         key = (keys, tuple(sorted(fed.tensors.items())), fed.rate is not None)
         variant = self._variants.get(key)
         if variant is None:
@@ -97,12 +98,12 @@ class ScheduledStep:
                     "`model.optimizer.learning_rate`.",
                     see="parameter servers",
                 )
-            of_key[SCHEDULED_RATE] = indices.index(fed.rate[1])
+            of_key[SCHEDULED_RATE] = indices.index(fed.rate.position)
         return _Variant(self._model, function, tap, of_key, len(indices))
 
 
 class _Variant:
-    """The step with some taps and feeds, traced anew for each iterator.
+    """The step with some taps and feeds, traced again for each iterator.
 
     Args:
       model: the model of the step.
@@ -135,7 +136,7 @@ class _Variant:
         self._takes_count = False
 
     def schedule(self, args: Arguments, feeds: Sequence[Any]) -> StepValue:
-        """Schedules a step on a worker."""
+        """Schedule a step on a worker."""
         arguments = args
         if self._iterator is None or self._iterator() is not args[0]:
             arguments = self._trace(args, feeds)
@@ -146,11 +147,11 @@ class _Variant:
         return StepValue(remote, self._layout, steps)
 
     def _trace(self, args: Arguments, feeds: Sequence[Any]) -> Arguments:
-        """Traces the step for an iterator; returns what Keras gives the step."""
+        """Trace the step for an iterator; return what Keras gives the step."""
         with self._tap.tracing():
             inner, arguments = _scheduled_by(self._coordinator, self._function, args)
             if self._compiled is None:
-                self._compiled = _packed(
+                self._compiled = _packing_step(
                     inner, self._tap, self._layout, self._places, self._num_feeds
                 )
             self._concrete = self._compiled.get_concrete_function(
@@ -161,7 +162,7 @@ class _Variant:
         return arguments
 
 
-def _packed(
+def _packing_step(
     inner: AnyFunction,
     tap: StepTap,
     layout: Layout,
@@ -175,7 +176,7 @@ def _packed(
         tap.feed({key: feeds[index] for key, index in places.items()})
         return layout.pack(split(inner(*args)))
 
-    return compiled(step)
+    return compile_function(step)
 
 
 def _scheduled_by(

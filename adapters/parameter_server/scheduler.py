@@ -18,7 +18,7 @@ from hookbridge.adapters.parameter_server.scheduled_step import ScheduledStep
 from hookbridge.adapters.parameter_server.step_values import StepLogs, StepValue
 from hookbridge.adapters.parameter_server.steps_in_flight import StepsInFlight
 from hookbridge.ground import compat
-from hookbridge.ground.patching import patched
+from hookbridge.ground.patching import temporarily
 from hookbridge.ground.protocols import Arguments, Context, KerasModel
 from hookbridge.ground.step_errors import END_OF_DATA
 from hookbridge.ground.structures import RecentlyUsed
@@ -112,7 +112,7 @@ class Scheduler:
             with self._loop_graph.as_default(), self._eager_mode():
                 value = self._step.schedule(self._args, keys, into_step, feeds)
         except Exception as e:
-            failure = self.in_flight.failure(e)
+            failure = self.in_flight.error_to_raise(e)
             self.data_ended = isinstance(failure, END_OF_DATA)
             raise failure from e
         self.in_flight.count += value.steps
@@ -202,7 +202,7 @@ class Scheduler:
 
     def presenting(self, value: StepValue) -> Context:
         """Let the session's next step be one scheduled earlier, in a context."""
-        return patched(self, present=value)
+        return temporarily(self, present=value)
 
     def leave(self) -> None:
         self.in_flight.leave()

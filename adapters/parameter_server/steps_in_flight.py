@@ -11,7 +11,7 @@ from hookbridge.adapters.hooked_loop.monitored import ClusterFailure
 from hookbridge.adapters.parameter_server.exit import JOIN_POLL_SECS, PREEMPTED
 from hookbridge.adapters.parameter_server.step_values import StepValue
 from hookbridge.ground import compat
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.patching import Patches
 from hookbridge.ground.protocols import KerasModel
 from hookbridge.ground.step_errors import END_OF_DATA
 
@@ -29,7 +29,7 @@ class StepsInFlight:
         self.delivered: int = 0
         self.is_broken: bool = False
         # A step that hangs must not hold up a process that was asked to end.
-        self._join = InstanceMethods(self._coordinator, {"join": self._patient_join})
+        self._join = Patches(self._coordinator, {"join": self._patient_join})
         self._join.install()
 
     def _patient_join(self) -> None:
@@ -46,9 +46,9 @@ class StepsInFlight:
         try:
             self._coordinator.join()
         except Exception as e:
-            raise self.failure(e) from e
+            raise self.error_to_raise(e) from e
 
-    def failure(self, error: BaseException) -> BaseException:
+    def error_to_raise(self, error: BaseException) -> BaseException:
         """Return the error to raise when a step, or the scheduling of one, failed."""
         if isinstance(error, (errors.HookBridgeError, ClusterFailure)):
             return error
@@ -75,7 +75,7 @@ class StepsInFlight:
             with self._eager_mode():  # hooks run under a graph
                 result = value.load()
         except Exception as e:
-            failure = self.failure(e)
+            failure = self.error_to_raise(e)
             if not isinstance(failure, END_OF_DATA):
                 raise failure from e
             value.is_lost = True

@@ -48,7 +48,7 @@ def collect_saver(graph: Graph) -> None:
 
 
 def input_names() -> dict[str, str]:
-    """`{tensor's name: name}` of the features and labels of a training being made."""
+    """Return `{tensor's name: name}` of features and labels of a new training."""
     data = compat.running_locals("estimator_data") or {}
     names: dict[str, str] = {}
     for part in ("features", "labels"):

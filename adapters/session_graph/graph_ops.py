@@ -19,7 +19,7 @@ _ROW_UPDATES = re.compile(r"(^|/)update_[^/]+/[^/]+$")
 
 
 def ancestors(ops: Iterable[Any]) -> frozenset[Any]:
-    """Every op that has to run for `ops`, themselves included."""
+    """Return every op that has to run for `ops`, themselves included."""
     return reached(ops, lambda op: [*inputs_of(op), *op.control_inputs])
 
 

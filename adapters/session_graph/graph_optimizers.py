@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from hookbridge.adapters.session_graph import learning_rate
-from hookbridge.adapters.session_graph.learning_rate import LearningRate
+from hookbridge.adapters.session_graph.learning_rate import GraphNumber, LearningRate
 
 # Kinds of update ops whose optimizer has another name.
 _CLASSES = {
@@ -39,7 +39,7 @@ class OptimizerFacts(NamedTuple):
     class_name: str = "Optimizer"
     name: str = "Optimizer"  # the name that it was given or has by default
     # `{argument: where its value is read}`, without the learning rate.
-    hyperparameters: dict[str, LearningRate] = {}  # noqa: RUF012 - never changed
+    hyperparameters: dict[str, GraphNumber] = {}  # noqa: RUF012 - never changed
 
 
 def optimizer_of(rate: LearningRate) -> OptimizerFacts:
@@ -49,9 +49,9 @@ def optimizer_of(rate: LearningRate) -> OptimizerFacts:
         return OptimizerFacts()
     kind = re.sub(r"^(Resource)?(Sparse)?Apply", "", update.type)
     scopes = update.name.split("/")
-    at = next((i for i, s in enumerate(scopes) if re.match("update(_|$)", s)), 0)
+    depth = next((i for i, s in enumerate(scopes) if re.match("update(_|$)", s)), 0)
     # A Keras optimizer opens its scope twice: "SGD/SGD/update/...".
-    is_keras = at > 1 and scopes[at - 1].startswith(scopes[at - 2])
+    is_keras = depth > 1 and scopes[depth - 1].startswith(scopes[depth - 2])
     short = _CLASSES.get(kind, kind)
     class_name = _KERAS_CLASSES.get(short, short) if is_keras else f"{short}Optimizer"
     values = {}
@@ -59,5 +59,5 @@ def optimizer_of(rate: LearningRate) -> OptimizerFacts:
         names = _ARGUMENTS.get(argument.name)
         if names is not None and tensor.shape.rank == 0:
             name = names[1] if is_keras else names[0]
-            values[name] = learning_rate.classify(tensor, update.graph)
-    return OptimizerFacts(class_name, scopes[at - 1] if at else short, values)
+            values[name] = learning_rate.number_at(tensor, update.graph)
+    return OptimizerFacts(class_name, scopes[depth - 1] if depth else short, values)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from hookbridge import errors
 from hookbridge.adapters.session_graph import graph_ops, log_sources, session_variables
@@ -15,8 +16,9 @@ Kind = Literal["variable", "fed", "schedule"]
 _NAMES = re.compile(r"(^|/)(learning_rate|lr)(_[0-9]+)?$")
 
 
-class LearningRate(NamedTuple):
-    """A learning rate in a graph."""
+@dataclass(frozen=True, eq=False)
+class GraphNumber:
+    """A number that an optimizer of a graph uses."""
 
     tensor: Any  # what is fetched to read it
     # "variable" is assigned through the session; "fed" (a constant or a placeholder,
@@ -28,6 +30,12 @@ class LearningRate(NamedTuple):
     # graph without a run. A run may need a batch: the constant may wait for other ops
     # under `control_dependencies` (the usual way to run UPDATE_OPS).
     default: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class LearningRate(GraphNumber):
+    """A learning rate in a graph."""
+
     update: Any = None  # an update op of its optimizer, or None
     steps: tuple[Any, ...] = ()  # what a schedule reads of the global step
 
@@ -51,7 +59,7 @@ def find(graph: Graph, choice: Any = None) -> list[LearningRate]:
     for op in graph.get_operations():
         tensor = _rate_input(op)
         if tensor is not None:
-            rate = classify(tensor, graph)._replace(update=op)
+            rate = _rate_at(tensor, graph, op)
             rates.setdefault(rate.tensor.op, rate)
     if choice is not None:
         rate = _given(graph, choice)
@@ -60,10 +68,7 @@ def find(graph: Graph, choice: Any = None) -> list[LearningRate]:
 
 
 def _given(graph: Graph, choice: object) -> LearningRate:
-    """Return the rate that a user has named.
-
-    Refuse what is not a floating-point scalar.
-    """
+    """Return the rate that a user has named; refuse all but a floating-point scalar."""
     if isinstance(choice, str):
         choice = log_sources.tensor_named(choice, graph, "`learning_rate`")
     expected = (
@@ -76,7 +81,7 @@ def _given(graph: Graph, choice: object) -> LearningRate:
             f"`learning_rate` is `{tensor.name}` of type {tensor.dtype.name} and shape "
             f"{tensor.shape}; expected a scalar of a floating-point type."
         )
-    return classify(tensor, graph)
+    return _rate_at(tensor, graph)
 
 
 def _rate_input(op: Operation) -> Any:
@@ -88,15 +93,24 @@ def _rate_input(op: Operation) -> Any:
     return None
 
 
-def classify(tensor: Tensor, graph: Graph) -> LearningRate:
-    """Return where a learning-rate tensor comes from, through casts and reads."""
+def number_at(tensor: Tensor, graph: Graph) -> GraphNumber:
+    """Return where an optimizer's input comes from, through casts and reads."""
     variable = collected.variable_behind(tensor)
     if variable is not None:
-        return LearningRate(graph.as_graph_element(variable), "variable", variable)
+        return GraphNumber(graph.as_graph_element(variable), "variable", variable)
     origin = collected.origin(tensor)
     if origin.op.type in ("Const", "Placeholder", "PlaceholderWithDefault"):
-        return LearningRate(origin, "fed", default=_static(origin))
-    return LearningRate(tensor, "schedule", steps=_reads_of_step(tensor, graph))
+        return GraphNumber(origin, "fed", default=_static(origin))
+    return GraphNumber(tensor, "schedule")
+
+
+def _rate_at(
+    tensor: Tensor, graph: Graph, update: Operation | None = None
+) -> LearningRate:
+    """Return the learning rate that an update op takes from a tensor."""
+    number = number_at(tensor, graph)
+    steps = _reads_of_step(tensor, graph) if number.kind == "schedule" else ()
+    return LearningRate(**vars(number), update=update, steps=steps)
 
 
 def _reads_of_step(tensor: Tensor, graph: Graph) -> tuple[Any, ...]:
@@ -118,11 +132,13 @@ def _reads_of_step(tensor: Tensor, graph: Graph) -> tuple[Any, ...]:
 
 def copies(tensor: Tensor) -> tuple[Any, ...]:
     """Return a tensor and those that pass it on: a hook may feed each in its place."""
-    tensors = [tensor]
-    for passed_on in tensors:
-        tensors += [
+    tensors: list[Any] = []
+    waiting: list[Any] = [tensor]
+    while waiting:
+        tensors.append(waiting.pop(0))
+        waiting += [
             op.outputs[0]
-            for op in passed_on.consumers()
+            for op in tensors[-1].consumers()
             if op.type in ("Identity", "Cast")
         ]
     return tuple(t for t in tensors if t.graph.is_feedable(t))
@@ -142,7 +158,7 @@ def _static(tensor: Tensor) -> Any:
 
 
 def _by_name(graph: Graph) -> list[LearningRate]:
-    """Learning rates of optimizers without own update ops (those of Keras >= 2.11)."""
+    """Return learning rates that no update op has: Keras >= 2.11 makes none."""
     # TensorFlow numbers equal names: a second learning rate is `learning_rate_1`.
     rates = [
         LearningRate(graph.as_graph_element(variable), "variable", variable)

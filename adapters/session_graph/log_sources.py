@@ -14,8 +14,8 @@ from hookbridge import errors
 from hookbridge.adapters.session_graph import estimator_stack, graph_ops
 from hookbridge.ground import collected
 from hookbridge.ground.arguments import shown, with_arguments
-from hookbridge.ground.nearest_names import suggestion
 from hookbridge.ground.protocols import Graph, Session
+from hookbridge.ground.texts.nearest_names import suggestion
 
 # The entry of `logs=` with the number of examples in the batch. Keras weights the mean
 # loss of an epoch with it. Callbacks do not see it.
@@ -159,7 +159,7 @@ def known_loss(graph: Graph) -> Any:
 
 
 def _loss_summaries(graph: Graph) -> dict[bytes, Any]:
-    """`{tag: tensor}` of the scalar summaries "loss", "loss_1" and so on."""
+    """Return `{tag: tensor}` of the scalar summaries "loss", "loss_1" and so on."""
     # A tag is the name of its op, which gets a number if the name is taken.
     tensors: dict[bytes, Any] = {}
     for op in collected.operations(graph, tf.compat.v1.GraphKeys.SUMMARIES):
@@ -235,7 +235,7 @@ class MetricValues:
         return bool(self._resets)
 
     def read(self, session: Session) -> dict[str, Any]:
-        """Their values, by name."""
+        """Return the values of the variables, by name."""
         if not self._reads:
             return {}
         return {n: np.array(v) for n, v in session.run(self._reads).items()}

@@ -46,12 +46,12 @@ def entry_of(variable: Any) -> SavedArray:
 
 
 def entries_of(variables: Iterable[Any]) -> dict[SavedArray, Any]:
-    """`{entry: variable}`."""
+    """Return `{entry: variable}` of variables, as `Saver` names the entries."""
     return {entry_of(variable): variable for variable in variables}
 
 
 def entries_of_graph(graph: Graph) -> dict[SavedArray, Any]:
-    """`{entry: what to fetch}` of what the default `Saver` of a graph writes."""
+    """Return `{entry: what to fetch}` of what the default `Saver` would write."""
     entries = entries_of(session_variables.saved_variables(graph))
     # Such as tables that training changes.
     saveables = tf.compat.v1.GraphKeys.SAVEABLE_OBJECTS
@@ -74,8 +74,8 @@ def entries_of_saver(saver: Any, graph: Graph) -> dict[SavedArray, Any]:
     entries: dict[SavedArray, Any] = {}
     for op in graph_ops.ancestors([save]):
         if op.type in ("SaveV2", "SaveSlices"):  # the newer and the older format
-            texts = (graph_ops.constant_value(i) for i in op.inputs[1:3])
-            names, slices = ([t.decode() for t in text] for text in texts)
+            constants = (graph_ops.constant_value(i) for i in op.inputs[1:3])
+            names, slices = ([s.decode() for s in strings] for strings in constants)
             for name, part, tensor in zip(names, slices, op.inputs[3:], strict=True):
                 entries[SavedArray(name, part, name)] = tensor
     return entries

@@ -15,8 +15,8 @@ from hookbridge import errors
 from hookbridge.adapters.session_graph import graph_ops
 from hookbridge.ground import collected
 from hookbridge.ground.memory import Fact
+from hookbridge.ground.processes.tf_config import task_of
 from hookbridge.ground.protocols import Graph, Session, Variable
-from hookbridge.ground.tf_config import task_of
 
 
 class _HeldBack:

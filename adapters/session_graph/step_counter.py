@@ -7,7 +7,7 @@ import weakref
 from typing import Any
 
 from hookbridge.adapters.session_graph.steps import StepFinder
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.patching import Patches
 from hookbridge.ground.protocols import RunContext, Session, Variable
 
 
@@ -54,7 +54,7 @@ class StepCounter:
             return self.read(run_context.session)
         return before + 1
 
-    def confirmed(self, counted: int, run_context: RunContext) -> int:
+    def confirm(self, counted: int, run_context: RunContext) -> int:
         """Read the global step; stop counting if it differs from what was counted.
 
         Args:
@@ -105,7 +105,7 @@ def _watch_runs(session: Any, counter: StepCounter) -> bool:
         return make_below()(fetches, *args, **kwargs)
 
     methods = {"run": run, "make_callable": make_callable}
-    return InstanceMethods(session, methods).install()
+    return Patches(session, methods).install()
 
 
 def _below(session: Session, name: str) -> Any:

@@ -14,11 +14,13 @@ from hookbridge.ground.protocols import Graph, Operation
 _ADDS = ("AssignAdd", "AssignAddVariableOp", "ScatterAdd")
 _READS = ("ReadVariableOp", "VarIsInitializedOp", "IsVariableInitialized")
 CALLS = ("PartitionedCall", "StatefulPartitionedCall", "If", "While", "Case")
-_OfKind = Callable[[str | None], bool]
-_COUNTS: _OfKind = "AssignAddVariableOp".__eq__
 
 
-def _writes(kind: str | None) -> bool:
+def _counts(kind: str) -> bool:
+    return kind == "AssignAddVariableOp"
+
+
+def _writes(kind: str) -> bool:
     return kind not in (*_READS, *graph_ops.PASSES)
 
 
@@ -62,7 +64,7 @@ def find_movers(graph: Graph, counter: Any, writers: Iterable[Any]) -> list[Any]
                 t.op for t in list(op.inputs)[1:]
             ):
                 movers.append(op)
-        elif op.type in CALLS and _function_uses(graph, op, handle, _COUNTS):
+        elif op.type in CALLS and _function_uses(graph, op, handle, _counts):
             movers.append(op)
     return movers
 
@@ -102,38 +104,45 @@ def takes_token(op: Operation) -> bool:
     return bool(graph_ops.source_op(op.inputs[1]).type.startswith("QueueDequeue"))
 
 
-def _function_uses(graph: Graph, op: Operation, own: object, counts: _OfKind) -> bool:
-    """Return whether an op calls a function in which a certain op takes the counter."""
-    # `counts` gets None for a function that the graph does not have.
+def _function_uses(
+    graph: Graph, op: Operation, own: object, is_wanted: Callable[[str], bool]
+) -> bool:
+    """Return whether an op calls a function in which a wanted op takes the counter.
+
+    Args:
+      graph: the graph that has the op.
+      op: the op that calls.
+      own: the op of the counter itself.
+      is_wanted: returns whether ops of a type are looked for.
+    """
     functions = {f.signature.name: f for f in graph.as_graph_def().library.function}
 
     def uses(name: str, index: int, visited: frozenset[str]) -> bool:
         function = functions.get(name)
-        if function is None:
-            return counts(None)
-        if name in visited:
+        # No session runs a call of a function that the graph lacks.
+        if function is None or name in visited:
             return False
         argument = function.signature.input_arg[index].name
         for node in function.node_def:
             inputs = [i.split(":")[0] for i in node.input if i[0] != "^"]
             if argument not in inputs:
                 continue
-            called = _called(node.attr)
-            if not called and counts(node.op):
+            called = _function_names(node.attr)
+            if not called and is_wanted(node.op):
                 return True
             # The first input of a conditional is its predicate.
             shift = 1 if node.op in ("If", "StatelessIf", "Case") else 0
-            at = inputs.index(argument) - shift
-            if any(uses(inner, at, visited | {name}) for inner in called):
+            position = inputs.index(argument) - shift
+            if any(uses(inner, position, visited | {name}) for inner in called):
                 return True
         return False
 
     index = next(i for i, t in enumerate(op.inputs) if graph_ops.source_op(t) is own)
     index -= 1 if op.type in ("If", "StatelessIf", "Case") else 0
-    return any(uses(n, index, frozenset()) for n in _called(op.node_def.attr))
+    return any(uses(n, index, frozenset()) for n in _function_names(op.node_def.attr))
 
 
-def _called(attributes: Mapping[str, Any]) -> list[str]:
+def _function_names(attributes: Mapping[str, Any]) -> list[str]:
     """Return names of the functions that an op's attributes refer to."""
     names = []
     for value in attributes.values():

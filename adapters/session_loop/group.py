@@ -11,12 +11,16 @@ from hookbridge.adapters.guests import roles, written
 from hookbridge.adapters.guests.guest_record import Guest
 from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.session_graph.steps import steps_of
-from hookbridge.adapters.session_loop import checks, v1_tensorboard
-from hookbridge.adapters.session_loop.callback_run import CallbackRun
-from hookbridge.adapters.session_loop.evaluation_run import EvaluationRun, PredictionRun
-from hookbridge.adapters.session_loop.options import HookOptions
-from hookbridge.adapters.session_loop.training import TrainingRun
-from hookbridge.adapters.session_loop.validations import as_validation
+from hookbridge.adapters.session_loop import v1_tensorboard
+from hookbridge.adapters.session_loop.evaluations.evaluation_run import (
+    EvaluationRun,
+    PredictionRun,
+)
+from hookbridge.adapters.session_loop.evaluations.validations import as_validation
+from hookbridge.adapters.session_loop.shared import checks
+from hookbridge.adapters.session_loop.shared.callback_run import CallbackRun
+from hookbridge.adapters.session_loop.shared.options import HookOptions
+from hookbridge.adapters.session_loop.training_run.training import TrainingRun
 from hookbridge.ground import collected
 from hookbridge.ground.protocols import Graph
 
@@ -40,12 +44,12 @@ class CallbackGroup:
         checks.check_guest(guest, has_model=config.model is not None)
         written.check_files(guest, [*self.all_guests, guest])
         if config.steps_per_epoch is None and checks.needs_epochs_only(guest):
-            raise checks.epochs_undefined(guest, config)
+            raise checks.no_epochs_error(guest, config)
         self.config = replace(config, callbacks=(*config.callbacks, guest))
         return guest
 
     def begin(self, member: object) -> CallbackRun:
-        """`begin` of a member: joins the session's run or starts a new one."""
+        """Let a member join the session's run, in its `begin`, or start a new run."""
         graph = tf.compat.v1.get_default_graph()
         run = self.run
         if (

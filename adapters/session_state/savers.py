@@ -15,7 +15,7 @@ from hookbridge.adapters.session_graph import session_variables
 from hookbridge.adapters.state import storage
 from hookbridge.adapters.state.write_order import WriteOrder, wait_for_writes
 from hookbridge.ground import collected, compat
-from hookbridge.ground.patching import InstanceMethods, before_close
+from hookbridge.ground.patching import Patches, before_close
 from hookbridge.ground.protocols import Graph, Session
 
 
@@ -25,7 +25,7 @@ class FollowedSavers:
     The first one is that of the loop's `CheckpointSaverHook` and of what restores the
     session. `before_save(session, prefix, order)` is called before each save, on the
     thread that saves, and `after_save(session, prefix, write_as_saved, order)` after.
-    `write_as_saved` writes the checkpoint once more, with the session's present values,
+    `write_as_saved` writes the checkpoint again, with the session's present values,
     and calls neither.
     """
 
@@ -38,7 +38,7 @@ class FollowedSavers:
         self._graph = weakref.ref(graph)
         self._before_save, self._after_save = before_save, after_save
         self.is_closed = False  # whether the savers are not followed any more
-        self.followed: list[InstanceMethods] = []
+        self.followed: list[Patches] = []
         # The path of the checkpoint that a session was restored from. A saver itself
         # knows it only if that was found in a directory, not by its name
         # (`checkpoint_filename_with_path`).
@@ -63,7 +63,7 @@ class FollowedSavers:
                 self._follow(saver)
 
         # Until there is a session: the savers that restore it are there then.
-        self.collecting: InstanceMethods = InstanceMethods(
+        self.collecting: Patches = Patches(
             graph, {"add_to_collection": add_to_collection}
         )
         self.collecting.install()
@@ -92,7 +92,7 @@ class FollowedSavers:
             return self.save(sess, prefix, write, WriteOrder(prefix))
 
         methods = {"restore": followed_restore, "save": followed_save}
-        self.followed.append(InstanceMethods(saver, methods))
+        self.followed.append(Patches(saver, methods))
         self.followed[-1].install()
 
     def save(
@@ -132,7 +132,7 @@ class FollowedSavers:
 def let_others_wait(session: Session) -> None:
     """Let savers of the session's hooks that no collection has wait for the thread too.
 
-    Called while the hooks get the new session.
+    It is called while the hooks get the new session.
 
     Args:
       session: the new, raw session.
@@ -159,7 +159,7 @@ def _let_wait(saver: Any, session: Session) -> None:
         wait_for_writes(str(save_path))
         return save(sess, save_path, *args, **kw)
 
-    waiting = InstanceMethods(saver, {"save": waits})
+    waiting = Patches(saver, {"save": waits})
     waiting.install()
     before_close(session, waiting.remove)
 
@@ -179,12 +179,12 @@ class WorkerCheckpoints:
         self._seen: Any = self._stamp()
 
     def newest(self) -> str | None:
-        """Path of the newest checkpoint without suffix, or None."""
+        """Return the path of the newest checkpoint without suffix, or None."""
         directory = self._directory
         return None if directory is None else tf.train.latest_checkpoint(directory)
 
     def new(self) -> str | None:
-        """Path of the newest checkpoint if it came since the last look, or None."""
+        """Return the path of the newest checkpoint if it is new since the last look."""
         before, self._seen = self._seen, self._stamp()
         return None if self._seen == before else self.newest()
 

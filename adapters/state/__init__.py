@@ -6,6 +6,6 @@ Read `keeper` (what is written, and who writes last), `moments` (of which moment
 `restored_state` (what was found for them), `files`, `identity` and `matching` (whose
 state it is), `attributes` (what is state), `document` (the form of the files), `codec`
 and `storage`.
-`rewriting` guards a checkpoint that is written again; `save_keepers` is for saves that
-no saver of a graph makes; `backups` is for those of `BackupAndRestore`.
+`rewriting` guards a checkpoint that is written again; `save_listeners` is for saves
+that no saver of a graph makes; `backups` is for those of `BackupAndRestore`.
 """

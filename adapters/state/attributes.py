@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from hookbridge.adapters.guests import kinds, stock
+from hookbridge.adapters.guests import keras_rows, kinds
 from hookbridge.adapters.state.codec import NotStorableError, encode
 from hookbridge.ground.protocols import Callback
 
-# The counters that are not numbers.
+# The state attributes of Keras's callbacks that are not numbers.
 _KINDS: dict[str, type] = {"best_weights": list, "history": dict, "epoch": list}
 _MAY_BE_NONE = ("best", "best_weights")
 _NUMBERS = (int, float, np.number)
@@ -27,22 +27,22 @@ NEVER = frozenset({"model", "_model", "params", "validation_data", "state_key"})
 
 
 def is_stock(callback: Callback) -> bool:
-    """Return whether a callback is of a class of Keras itself, not of a user's."""
+    """Return whether a callback's class is Keras's own, and not derived from it."""
     return kinds.is_of_keras(type(callback))
 
 
-def counters_of(callback: Callback) -> frozenset[str]:
-    """Return the names of the counters that a callback has from Keras classes."""
+def state_attributes_of(callback: Callback) -> frozenset[str]:
+    """Return the attributes that are state by the Keras classes of a callback."""
     return frozenset(
         name
         for base in kinds.keras_bases(callback)
-        for name in stock.row(base.__name__).counters
+        for name in keras_rows.row(base.__name__).state_attributes
     )
 
 
 def storable(callback: Callback) -> dict[str, tuple[Any, dict[str, Any]]]:
     """Return the attributes of a callback that are stored: `{name: (JSON, arrays)}`."""
-    # For a Keras class these are its counters. For a user's class these are all that
+    # For a Keras class its row says which. For a user's class these are all that
     # are state (see `is_state`) and that `encode` takes.
     state = {}
     for name, value in list(getattr(callback, "__dict__", {}).items()):
@@ -61,12 +61,12 @@ def encoded(value: object) -> tuple[Any, dict[str, Any]]:
 def is_state(callback: Callback, name: str, value: object) -> bool:
     """Return whether an attribute of a callback is state and may be set to `value`.
 
-    A number or container is, if `value` is of the same kind. A text, a value of another
-    kind or a new attribute is state only if a method other than `__init__` assigns it:
-    paths, commands and other configuration are not.
+    A number or container is, if `value` is of the same kind. A string, a value of
+    another kind or a new attribute is state only if a method other than `__init__`
+    assigns it: paths, commands and other configuration are not.
     """
     if is_stock(callback):
-        return name in stock.row(type(callback).__name__).counters
+        return name in keras_rows.row(type(callback).__name__).state_attributes
     kind: Any = type(callback)
     if name in NEVER or name in _configured_by_keras(kind) or name.startswith("__"):
         return False
@@ -116,8 +116,8 @@ def assigned(kind: type) -> frozenset[str]:
 def _configured_by_keras(kind: type) -> frozenset[str]:
     """Return arguments of a Keras class that it changes later, by itself each time."""
     # `EarlyStopping` of Keras 3 changes the sign of `min_delta`.
-    stock = next((base for base in kind.__mro__ if kinds.is_of_keras(base)), None)
-    return parameters(stock) & assigned(stock) if stock is not None else frozenset()
+    of_keras = next((base for base in kind.__mro__ if kinds.is_of_keras(base)), None)
+    return parameters(of_keras) & assigned(of_keras) if of_keras else frozenset()
 
 
 @functools.lru_cache(maxsize=256)
@@ -143,7 +143,7 @@ def same(a: tuple[Any, dict[str, Any]], b: tuple[Any, dict[str, Any]]) -> bool:
 def find_direction(callback: Callback) -> None:
     """Let a monitor of Keras before 3.7 find its direction before it gets its `best`.
 
-    It would do so at its first epoch otherwise, and begin its `best` anew.
+    It would do so at its first epoch otherwise, and start its `best` over.
     """
     if not hasattr(callback, "best") and hasattr(callback, "_set_monitor_op"):
         callback._set_monitor_op()
@@ -170,7 +170,7 @@ def put(
         raise TypeError("it is configuration or a method, not state")
     now = getattr(callback, name, None)
     if is_stock(callback):
-        fits = _is_counter(name, value, may_be_none=is_as_written)
+        fits = _is_of_kind(name, value, may_be_none=is_as_written)
     else:
         fits = is_as_written or _is_alike(now, value)
     if not fits:
@@ -185,7 +185,7 @@ def put(
         setattr(callback, name, value)
 
 
-def remembered(callbacks: Sequence[Callback]) -> Callable[..., None]:
+def restorer_of(callbacks: Sequence[Callback]) -> Callable[..., None]:
     """Return a function that gives callbacks the state again that they have now.
 
     What they have counted since is forgotten, and attributes that are new are removed;
@@ -196,7 +196,7 @@ def remembered(callbacks: Sequence[Callback]) -> Callable[..., None]:
         for callback in callbacks
     ]
 
-    def go_back(kept: Mapping[int, Collection[str]] = {}) -> None:
+    def restore(kept: Mapping[int, Collection[str]] = {}) -> None:
         for index, (callback, state) in enumerate(states):
             new = storable(callback).keys() - state.keys() - set(kept.get(index, ()))
             for name in new:
@@ -206,11 +206,11 @@ def remembered(callbacks: Sequence[Callback]) -> Callable[..., None]:
             for name, value in state.items():
                 put(callback, name, copy.deepcopy(value), is_as_written=True)
 
-    return go_back
+    return restore
 
 
-def _is_counter(name: str, value: object, *, may_be_none: bool) -> bool:
-    """Return whether a value is of the kind that a counter of a Keras class has."""
+def _is_of_kind(name: str, value: object, *, may_be_none: bool) -> bool:
+    """Return whether a value is of the kind that a state attribute of Keras has."""
     if value is None:
         return may_be_none or name in _MAY_BE_NONE
     kind: Any = _KINDS.get(name, _NUMBERS)

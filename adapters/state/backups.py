@@ -82,7 +82,7 @@ def backups_of(callbacks: Iterable[Any]) -> list[Backup]:
     return [
         Backup(str(guest.item.backup_dir), is_in_epoch=guest.item.save_freq != "epoch")
         for guest in guests
-        if guest.stock.is_backup
+        if guest.keras_row.is_backup
     ]
 
 
@@ -91,7 +91,7 @@ def newest(
 ) -> tuple[Backup | None, int]:
     """Return the backup from which a job goes on, and the step at which it does.
 
-    To be asked before `on_train_begin`, in which callbacks restore their backups.
+    It is asked before `on_train_begin`, in which callbacks restore their backups.
 
     Args:
       checkpoint: the path of the one that the job was restored from, if any.
@@ -101,7 +101,7 @@ def newest(
 
     Returns:
       The backup; None if the job goes on from the checkpoint, or if no backup has a
-      state of callbacks: these begin anew then.
+      state of callbacks: these start over then.
     """
     if checkpoint is not None:
         return _newer_than(checkpoint, step, backups, files)

@@ -10,12 +10,11 @@ from absl import logging
 
 from hookbridge.adapters.state import document, loop_state, rewriting, storage
 from hookbridge.adapters.state.document import Document
-from hookbridge.adapters.state.loop_state import LoopState
 from hookbridge.adapters.state.parts import Part
 from hookbridge.adapters.state.restart_line import log_without_state
-from hookbridge.adapters.state.restored_state import Saved, note_ended
+from hookbridge.adapters.state.restored_state import RestoredState, note_ended
 from hookbridge.adapters.state.write_order import wait_for_writes
-from hookbridge.ground.tf_config import task_of
+from hookbridge.ground.processes.tf_config import task_of
 
 
 class StateFiles:
@@ -23,9 +22,11 @@ class StateFiles:
 
     `model.ckpt-120.hookbridge.json` beside `model.ckpt-120.index` has, for each
     callback, who it is and the attributes that changed since `on_train_begin`: numbers
-    and texts. Arrays, such as best weights, are in an `.npz` file with their digest in
-    its name, so that both belong together whenever the process is killed. `task`, such
-    as "worker-1", is empty for the process that writes the checkpoints.
+    and strings. Arrays, such as best weights, are in an `.npz` file with their digest
+    in its name, so that both belong together whenever the process is killed.
+
+    Args:
+      task: such as "worker-1"; empty for the process that writes the checkpoints.
     """
 
     def __init__(self, task: str = "") -> None:
@@ -36,9 +37,11 @@ class StateFiles:
     def writer(self, prefix: str, step: int, *, in_step: bool) -> Callable[[], None]:
         """Return a function that writes the state, as it is now, beside a checkpoint.
 
-        The checkpoint may not exist yet.
-        `in_step` says that callbacks have not had all events of the step yet: the state
-        is written again after them, unless the process ends before.
+        Args:
+          prefix: the path of the checkpoint, which may not exist yet.
+          step: the global step.
+          in_step: whether callbacks have not had all events of the step yet. The state
+            is written again after them, unless the process ends before.
         """
         for part in self.parts:
             if part.is_over:
@@ -69,30 +72,31 @@ class StateFiles:
 
     def step_of(self, prefix: str) -> int | None:
         """Return the step of the state of a checkpoint; None if it cannot be read."""
-        try:
-            return document.read(prefix, self._name).step
-        except Exception:  # a damaged file may raise anything
-            return None
+        saved = self._document_or_none(prefix)
+        return None if saved is None else saved.step
 
     def lacks_events(self, prefix: str) -> bool:
         """Return whether callbacks had not had all events of a checkpoint's step."""
-        try:
-            return document.read(prefix, self._name).is_in_step
-        except Exception:  # a damaged file may raise anything
-            return False
+        saved = self._document_or_none(prefix)
+        return saved is not None and saved.is_in_step
 
     def epoch_of(self, prefix: str) -> int | None:
         """Return the epoch with which training goes on from a checkpoint, if known."""
-        try:
-            epoch = loop_state.epoch_of(_loops(document.read(prefix, self._name)))
-        except Exception:  # a damaged file may raise anything
-            return None
+        saved = self._document_or_none(prefix)
+        epoch = None if saved is None else loop_state.epoch_of(saved.loops)
         return None if epoch is None else epoch.number
 
-    def read(self, prefix: str) -> Saved | None:
+    def _document_or_none(self, prefix: str) -> Document | None:
+        """Return what was saved beside a checkpoint; None if it cannot be read."""
+        try:
+            return _read(prefix, self._name)
+        except Exception:  # a damaged file may raise anything
+            return None
+
+    def read(self, prefix: str) -> RestoredState | None:
         """Read the state beside a checkpoint, if there is one, for `Part.restore`."""
         # A file that cannot be used is reported and left alone. Training then goes on
-        # from the checkpoint, and callbacks begin anew. A worker without a state there
+        # from the checkpoint, and callbacks start over. A worker without a state there
         # takes over the chief's.
         name = self._name if self.exists(prefix) else storage.name_of("")
         path = storage.json_path(prefix, name)
@@ -110,11 +114,10 @@ class StateFiles:
                 log_without_state(prefix)
             return None
         try:
-            file = document.read(prefix, name)
-            file = file._replace(loops=_loops(file))
+            saved = _read(prefix, name)
             callbacks = [callback for part in self.parts for callback in part.callbacks]
             is_of_chief = task_of() == "worker" and name == storage.name_of("")
-            saved = Saved(file, callbacks, path, is_of_chief=is_of_chief)
+            restored = RestoredState(saved, callbacks, path, is_of_chief=is_of_chief)
         except Exception as e:  # a damaged file may raise anything
             logging.warning(
                 "hookbridge: the state of callbacks in %s cannot be used (%s: %s). "
@@ -124,8 +127,8 @@ class StateFiles:
                 e,
             )
             return None
-        saved.report(is_own=name == self._name)
-        if file.is_in_step and name == self._name:
+        restored.report(is_own=name == self._name)
+        if saved.is_in_step and name == self._name:
             logging.warning(
                 "hookbridge: the job ended during the step of the checkpoint %s, "
                 "before its callbacks had all events of that step. These events are "
@@ -133,9 +136,11 @@ class StateFiles:
                 "lack that batch.",
                 prefix,
             )
-        return saved
+        return restored
 
 
-def _loops(state: Document) -> list[LoopState]:
-    """Return what the loops of a document have saved."""
-    return [loop_state.parse(loop, state.step) for loop in state.loops]
+def _read(prefix: str, name: str) -> Document:
+    """Read what was saved beside a checkpoint, with the states of its loops parsed."""
+    contents = document.read(prefix, name)
+    loops = [loop_state.parse(loop, contents.step) for loop in contents.loops]
+    return contents._replace(loops=loops)

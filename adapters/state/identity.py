@@ -15,11 +15,11 @@ from hookbridge.adapters.state import attributes
 from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import Callback
 
-# Texts that are stored and reported as they are. Of other texts, which may be secrets,
-# a digest is stored.
-_OPEN_TEXTS = frozenset({"monitor", "mode", "monitor_op"})
+# Strings that are stored and reported as they are. Of others, which may be secrets, a
+# digest is stored.
+_OPEN_STRINGS = frozenset({"monitor", "mode", "monitor_op"})
 # Texts without which the numbers of a state mean something else.
-DECISIVE = _OPEN_TEXTS | {"filepath"}
+DECISIVE = _OPEN_STRINGS | {"filepath"}
 _MOST_ITEMS = 100
 
 _SEEN = Fact[Mapping[str, Any]]("guest", "values when it was first seen")
@@ -31,7 +31,7 @@ class Identity(NamedTuple):
     kind: str  # the name of its class
     key: str | None  # its `state_key`, which takes the place of `values`
     # The values that it was constructed with, as JSON. A list holds the digest of
-    # something that is neither a number nor a text.
+    # something that is neither a number nor a string.
     values: Mapping[str, Any]
 
     def __str__(self) -> str:
@@ -44,7 +44,7 @@ class Identity(NamedTuple):
         options = ", ".join(f"{k}={v!r}" for k, v in shown.items())
         return f"`{self.kind}({options})`" if options else f"`{self.kind}`"
 
-    def texts(self) -> dict[str, Any]:
+    def strings(self) -> dict[str, Any]:
         """Return the values that stay the same as long as it is the same callback."""
         # A number, such as `patience`, may be tuned: the callback remains who it is.
         return {k: v for k, v in self.values.items() if isinstance(v, str)}
@@ -59,7 +59,7 @@ def of(callback: Callback) -> Identity:
     key = getattr(callback, "state_key", None)
     if key is not None and not isinstance(key, str):
         raise errors.InvalidArgumentError(
-            f"`{type(callback).__name__}.state_key` is {key!r}; expected a text that "
+            f"`{type(callback).__name__}.state_key` is {key!r}; expected a string that "
             "no other callback of the class has, the same in every run of the job."
         )
     values = _SEEN.get_or_put(callback, lambda: _values(callback))
@@ -87,7 +87,7 @@ def _comparable(name: str, value: object, *, is_given: bool) -> Any:
         return _comparable_number(value)
     if callable(value) and hasattr(value, "__name__"):
         text = getattr(value, "__qualname__", value.__name__)
-        return value.__name__ if name in _OPEN_TEXTS else [_digest(text)]
+        return value.__name__ if name in _OPEN_STRINGS else [_digest(text)]
     if isinstance(value, (str, os.PathLike)):
         return _comparable_text(name, value, is_given=is_given)
     if isinstance(value, (list, tuple)) and len(value) <= _MOST_ITEMS:
@@ -103,8 +103,8 @@ def _comparable_number(value: object) -> Any:
 
 
 def _comparable_text(name: str, value: Any, *, is_given: bool) -> Any:
-    """Return a text or path as a later run can compare it."""
-    if name in _OPEN_TEXTS:
+    """Return a string or path as a later run can compare it."""
+    if name in _OPEN_STRINGS:
         return str(value)
     digest = _digest(str(os.fspath(value)))
     # A text that the constructor found out itself, such as the name of the host or the

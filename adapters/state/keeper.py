@@ -1,6 +1,10 @@
 """The keeper of callbacks' state: what is written of it, and who writes last.
 
-A session and `fit` find out when each of its moments comes.
+`SessionStates` and `FitStates` know when, and each calls its keeper. `settle` writes
+last: the checkpoint again, if callbacks have set variables, and after it the state. In
+a session `SessionStates._write_late` calls it. In `fit`, `FitStates` calls it at the
+end of an epoch or of an early end, and `FitSaves` before the next step and at the end.
+If a thread writes, both wait for `InThread.release`, which `settle` calls.
 """
 
 from __future__ import annotations
@@ -13,7 +17,7 @@ from hookbridge.ground.protocols import Session
 
 
 class StateKeeper:
-    """Keeps the checkpoints of a step and the state beside them of one moment.
+    """Writes the checkpoints of a step and the state beside them, of one moment.
 
     The state is written before its checkpoint, so that no checkpoint is without one if
     the process is killed. Once callbacks have had all events of the step, both are

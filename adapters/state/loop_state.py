@@ -25,6 +25,13 @@ class Epoch(NamedTuple):
     start: int  # the global step at which it began
 
 
+class OpenEpoch(NamedTuple):
+    """An epoch that an earlier run has begun and not ended."""
+
+    epoch: Epoch
+    means: Means  # what its loops have reported of it
+
+
 class LoopState(NamedTuple):
     """Where a training run is."""
 
@@ -134,10 +141,11 @@ def most_alike(
     return max(loops, key=likeness)
 
 
-def open_epoch(loops: Sequence[LoopState]) -> tuple[Epoch, Means] | None:
-    """Return the epoch that an earlier run has not ended, with the means of all loops.
+def open_epoch(loops: Sequence[LoopState]) -> OpenEpoch | None:
+    """Return the epoch that an earlier run has not ended, if there is one.
 
-    None if there is none.
+    Args:
+      loops: what the loops of that run have saved, each with means of its own.
     """
     epoch = epoch_of(loops)
     if epoch is None or not epoch.is_open:
@@ -145,7 +153,7 @@ def open_epoch(loops: Sequence[LoopState]) -> tuple[Epoch, Means] | None:
     # Groups of callbacks in a session may have means of their own.
     means = [loop.means for loop in loops if loop.epoch and loop.means is not None]
     sums = {k: v for of_loop in reversed(means) for k, v in of_loop.sums.items()}
-    return epoch, Means(sums, means[0].metrics)
+    return OpenEpoch(epoch, Means(sums, means[0].metrics))
 
 
 def _count(value: Any) -> int | None:

@@ -25,7 +25,7 @@ class Matches(NamedTuple):
 
     pairs: dict[int, int]  # `{callback: state}`
     missing: list[int]  # states of callbacks that are not there any more
-    # Why callbacks begin anew though these states of their class are left.
+    # Why callbacks start over though these states of their class are left.
     lost: list[tuple[str, list[int]]]
 
 
@@ -37,10 +37,10 @@ def match(
     """Find the state of each callback by who it is, not by its place.
 
     Those of a class are told apart by their keys, then by all values that they were
-    constructed with, then by the values that both lists know, then by the texts alone.
+    constructed with, then by the values that both lists know, then by strings alone.
     Callbacks that are alike in this get their states in order, if there are as many
-    states as callbacks. The only one of its class goes on with another text too, unless
-    it tells what the state is about, as the `decisive` one `monitor` does.
+    states as callbacks. The only one of its class goes on with another string too,
+    unless it tells what the state is about, as the `decisive` one `monitor` does.
     """
     matches = Matches({}, [], [])
     callbacks = grouped((callback.kind, n) for n, callback in enumerate(present))
@@ -72,16 +72,16 @@ def _levels(
     without_key = [index for index in theirs if saved[index].key is None]
     callbacks, states = _values(present, mine), _values(saved, without_key)
     common = _names(callbacks) & _names(states)
-    texts = common & {name for n in without_key for name in saved[n].texts()}
+    strings = common & {name for n in without_key for name in saved[n].strings()}
     equal = _with_equal_values(callbacks, states, common)
     levels = [
         Level(_state_keys(present, mine), _state_keys(saved, theirs)),
         _by_values(callbacks, states, common),
-        _by_values(callbacks, states, texts | equal),
-        _by_values(callbacks, states, texts),
+        _by_values(callbacks, states, strings | equal),
+        _by_values(callbacks, states, strings),
     ]
     if len(mine) == len(without_key) == 1:
-        levels.append(_by_values(callbacks, states, texts & set(decisive)))
+        levels.append(_by_values(callbacks, states, strings & set(decisive)))
     return levels
 
 
@@ -120,11 +120,11 @@ def _with_equal_values(
 
 
 def _by_values(callbacks: _Values, states: _Values, names: set[str]) -> Level:
-    """They are told apart by the values of these names."""
-    return Level(_joined(callbacks, names), _joined(states, names))
+    """Return the level that tells them apart by the values of these names."""
+    return Level(_keys_of_values(callbacks, names), _keys_of_values(states, names))
 
 
-def _joined(values: _Values, names: set[str]) -> _Keys:
+def _keys_of_values(values: _Values, names: set[str]) -> _Keys:
     """Return the values of some names as one key for each place."""
     return {
         index: json.dumps([arguments.get(name) for name in sorted(names)])
@@ -145,7 +145,7 @@ def _pair(level: Level, pairs: dict[int, int]) -> None:
 
 
 def _reason(new: Sequence[Identity], rest: Sequence[Identity]) -> str:
-    """Why callbacks of a class begin anew though some of its states are left."""
+    """Say why callbacks of a class start over though some of its states are left."""
     callbacks = ", ".join(dict.fromkeys(map(str, new)))
     states = ", ".join(dict.fromkeys(map(str, rest[:5])))
     differences = [_differences(a, b) for a in new for b in rest]
@@ -162,5 +162,5 @@ def _differences(callback: Identity, state: Identity) -> set[str]:
     """Return the names that show that a state is of another callback."""
     if state.key is not None:
         return {"state_key"}
-    now, then = callback.texts(), state.texts()
+    now, then = callback.strings(), state.strings()
     return {name for name in now.keys() & then.keys() if now[name] != then[name]}

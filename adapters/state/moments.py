@@ -63,7 +63,7 @@ class Checkpoint:
         return bool(self._mark() == self._written)
 
     def rewrite_if_changed(self) -> None:
-        """Write it once more if callbacks have set variables since.
+        """Write it again if callbacks have set variables since.
 
         Until `finish`, after its state, a restart finds the files of before.
         """
@@ -82,7 +82,7 @@ class Checkpoint:
         self._written = None
 
     def finish(self) -> None:
-        """Checkpoint and state are of one moment: what waited for that is written."""
+        """Write what has waited until checkpoint and state are of one moment."""
         self.order.release()
         if self._is_rewritten:
             self._is_rewritten = False

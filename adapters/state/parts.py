@@ -9,11 +9,16 @@ from typing import Any
 from hookbridge.adapters.state import attributes, identity
 from hookbridge.adapters.state.document import Entry
 from hookbridge.adapters.state.loop_state import LoopState
-from hookbridge.adapters.state.restored_state import Saved, put
+from hookbridge.adapters.state.restored_state import RestoredState, put
 
 
 class Part:
-    """Callbacks whose events come together; `loop` returns what their loop keeps."""
+    """The state of callbacks whose events come together.
+
+    Args:
+      callbacks: the callbacks.
+      loop: returns what their loop keeps, or None.
+    """
 
     def __init__(
         self, callbacks: Sequence[Any], loop: Callable[[], LoopState | None]
@@ -21,11 +26,11 @@ class Part:
         self.callbacks = callbacks
         self.loop = loop
         # Of a user's callback only attributes that differ from this are saved. The
-        # counters of Keras's own callbacks are always saved.
+        # state attributes of Keras's own callbacks are always saved.
         self._base: list[dict[str, Any]] = []
         # They set the state of before and after `on_train_begin` again.
-        self.go_back_to_construction: Callable[..., None] = lambda: None
-        self._go_back_to_begin: Callable[..., None] = lambda kept: None
+        self.restore_construction: Callable[..., None] = lambda: None
+        self._restore_begin: Callable[..., None] = lambda kept: None
         self._frozen: tuple[list[Entry], LoopState | None] | None = None
         self.is_over: bool = False  # whether they had `on_train_end`
         self._at_end: list[Entry] = []  # what a frozen part was after its last event
@@ -41,12 +46,12 @@ class Part:
     def note_construction(self) -> None:
         """Note all callbacks as they are before `on_train_begin`."""
         self.identify()
-        self.go_back_to_construction = attributes.remembered(self.callbacks)
+        self.restore_construction = attributes.restorer_of(self.callbacks)
 
     def begin(self) -> None:
-        """Begin after `on_train_begin`: what changes from here on is state."""
+        """Take for state what callbacks change from here on, after `on_train_begin`."""
         self._restored = {}
-        self._go_back_to_begin = attributes.remembered(self.callbacks)
+        self._restore_begin = attributes.restorer_of(self.callbacks)
         self._base = [
             {} if attributes.is_stock(c) else copy.deepcopy(attributes.storable(c))
             for c in self.callbacks
@@ -57,7 +62,7 @@ class Part:
         self._frozen = copy.deepcopy(self.state())
 
     def note_end(self) -> None:
-        """End after `on_train_end`; only evaluations may follow."""
+        """Note that callbacks had `on_train_end`; only evaluations may follow."""
         self.is_over = True
         if self._frozen is not None:
             self._at_end = copy.deepcopy(self._entries())
@@ -90,22 +95,22 @@ class Part:
             for callback, base in zip(self.callbacks, self._base, strict=True)
         ]
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, restored: RestoredState) -> None:
         """Give the callbacks their states; the rest is as after `on_train_begin`."""
         entries = {
             index: entry
             for index, callback in enumerate(self.callbacks)
-            if (entry := saved.entry_of(callback)) is not None
+            if (entry := restored.entry_of(callback)) is not None
         }
-        self._go_back_to_begin({index: e.state for index, e in entries.items()})
+        self._restore_begin({index: e.state for index, e in entries.items()})
         for index, entry in entries.items():
             callback = self.callbacks[index]
-            names = self._restored[index] = put(callback, entry, saved)
+            names = self._restored[index] = put(callback, entry, restored)
             # What is restored is saved again with the next checkpoint.
             for name in names:
                 self._base[index].pop(name, None)
 
-    def snapshot(self) -> Callable[[], None]:
+    def restorer(self) -> Callable[[], None]:
         """Return a function that sets restored attributes back to the present."""
         restored = [
             (self.callbacks[index], name)
@@ -114,11 +119,11 @@ class Part:
         ]
         now = [(c, name, copy.deepcopy(getattr(c, name))) for c, name in restored]
 
-        def go_back() -> None:
+        def undo() -> None:
             for callback, name, value in now:
                 attributes.put(callback, name, value, is_as_written=True)
 
-        return go_back
+        return undo
 
 
 def _with_change(saved: object, before: object, now: object) -> Any:

@@ -9,6 +9,8 @@ import tensorflow as tf
 
 from hookbridge.adapters.state.loop_state import Epoch
 
+# The name of the function in log records of restarts: by it they are told apart.
+RECORDED_AS = "log_restart"
 _DATA = "The data starts over unless the loop restores its position."
 
 
@@ -17,7 +19,7 @@ def log_restart(
     step: int,
     epoch: Epoch | None,
     going_on: Sequence[str],
-    anew: Sequence[str],
+    starting_over: Sequence[str],
 ) -> None:
     """Log from where a training goes on, and which callbacks have their state.
 
@@ -26,17 +28,17 @@ def log_restart(
       step: the global step of that state.
       epoch: the epoch of that state, if the loop had epochs.
       going_on: the callbacks that go on with their state.
-      anew: the callbacks that have no state in the file.
+      starting_over: the callbacks that have no state in the file.
     """
-    at = f"step {step}"
+    moment = f"step {step}"
     if epoch is not None:
         where = "in" if epoch.is_open else "before"
-        at += f", {where} epoch {epoch.number} (the first is 0)"
-    sentences = [f"training goes on from {at}, with the state in {path}."]
+        moment += f", {where} epoch {epoch.number} (the first is 0)"
+    sentences = [f"training goes on from {moment}, with the state in {path}."]
     if going_on:
         sentences.append(f"Callbacks that go on: {', '.join(going_on)}.")
-    if anew:
-        sentences.append(f"Callbacks that start over: {', '.join(anew)}.")
+    if starting_over:
+        sentences.append(f"Callbacks that start over: {', '.join(starting_over)}.")
     _log(" ".join([*sentences, _DATA]))
 
 
@@ -64,6 +66,6 @@ def _log(text: str) -> None:
                 "hookbridge: %s",
                 (text,),
                 None,
-                "log_restart",
+                RECORDED_AS,
             )
         )

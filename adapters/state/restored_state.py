@@ -20,25 +20,25 @@ from hookbridge.ground.protocols import Callback
 _ENDED = Fact[tuple[str, int]]("guest", "where its last run ended")
 
 
-class Saved:
+class RestoredState:
     """The state that was found beside a checkpoint."""
 
     def __init__(
         self,
-        file: Document,
+        document: Document,
         callbacks: Sequence[Any],
         path: str,
         *,
         is_of_chief: bool = False,
     ) -> None:
-        self.file = file
+        self.document = document
         self.path = path
         # Its directory and the step.
-        self.at: tuple[str, int] = (os.path.dirname(path), file.step)
+        self.at: tuple[str, int] = (os.path.dirname(path), document.step)
         self._callbacks = list(callbacks)
         self._matches: Matches = match(
             [identity.of(c) for c in callbacks],
-            [e.identity for e in file.entries],
+            [e.identity for e in document.entries],
             # A worker writes to files of its own, beside the chief's.
             identity.DECISIVE - {"filepath"} if is_of_chief else identity.DECISIVE,
         )
@@ -47,18 +47,18 @@ class Saved:
         """Return the state of a callback, or None if it has none here."""
         for index, number in self._matches.pairs.items():
             if self._callbacks[index] is callback:
-                return self.file.entries[number]
+                return self.document.entries[number]
         return None
 
     def report(self, *, is_own: bool) -> None:
         """Log where the run goes on, with whose state; who is missing if `is_own`."""
         pairs, missing, unclear = self._matches
-        entries = self.file.entries
+        entries = self.document.entries
         for reason, places in unclear:
             if not any(entries[n].state for n in places):
                 continue  # nothing is lost
             logging.warning(
-                "hookbridge: %s (in %s). A callback is identified by the texts that "
+                "hookbridge: %s (in %s). A callback is identified by the strings that "
                 "it is constructed with, or by its attribute `state_key`. Set a "
                 "`state_key` that stays the same.",
                 reason,
@@ -73,15 +73,15 @@ class Saved:
                 ", ".join(dict.fromkeys(str(e.identity) for e in states[:20])),
             )
         going_on: list[str] = []
-        anew: list[str] = []
+        starting_over: list[str] = []
         for index, callback in enumerate(self._callbacks):
             name = str(identity.of(callback))
             if index not in pairs:
-                anew.append(name)
+                starting_over.append(name)
             elif entries[pairs[index]].state:
                 going_on.append(name)
-        epoch = epoch_of(self.file.loops)
-        log_restart(self.path, self.file.step, epoch, going_on, anew)
+        epoch = epoch_of(self.document.loops)
+        log_restart(self.path, self.document.step, epoch, going_on, starting_over)
 
 
 def note_ended(callbacks: Sequence[Any], prefix: str, step: int) -> None:
@@ -112,24 +112,24 @@ def _was_reconfigured(
     )
 
 
-def put(callback: Callback, entry: Entry, saved: Saved) -> list[str]:
+def put(callback: Callback, entry: Entry, restored: RestoredState) -> list[str]:
     """Set the attributes of a callback; return what its next state needs too.
 
     Args:
       callback: the callback that goes on.
       entry: its state.
-      saved: where the state was found.
+      restored: where the state was found.
     """
     name, state = entry.identity.kind, entry.state
-    has_it = _ENDED.get(callback) == saved.at
+    has_it = _ENDED.get(callback) == restored.at
     now, before = identity.of(callback).values, entry.identity.values
     names = []
     for attribute, value in state.items():
         if _was_reconfigured(attribute, now, before):
             continue  # the user's new choice
         # An object that has what the file holds may have changed it since, in
-        # `on_train_begin`. Only Keras's own counters began anew there.
-        if not has_it or attribute in attributes.counters_of(callback):
+        # `on_train_begin`. Only Keras's own state began again there.
+        if not has_it or attribute in attributes.state_attributes_of(callback):
             try:
                 if attribute == "best":
                     attributes.find_direction(callback)
@@ -145,7 +145,7 @@ def put(callback: Callback, entry: Entry, saved: Saved) -> list[str]:
                     "starts over; the other attributes are restored.",
                     name,
                     attribute,
-                    saved.path,
+                    restored.path,
                     type(e).__name__,
                     e,
                 )

@@ -44,7 +44,7 @@ def begin(prefix: str) -> None:
 
 
 def end(prefix: str) -> None:
-    """All new files are there."""
+    """Remove the old files that `begin` has kept: all new ones are there."""
     folder, part = prefix + _KEPT, f"{prefix}{_KEPT}.part"
     with contextlib.suppress(FileNotFoundError):
         os.rename(folder, part)

@@ -1,7 +1,7 @@
 """In which order the files of a folder are written: by one writer at a time.
 
-A saver may write at once, or give its values to the thread of this process. Who writes
-at once waits for what the thread still has to write into the same folder.
+A saver may write before it returns, or give its values to the thread of this process.
+In the first case it waits for what the thread still has to write into the same folder.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Write = Callable[[], Any]
 class WriteOrder:
     """The order of a checkpoint, of its state, and of their second writing.
 
-    This is that of a checkpoint which is written before its writer returns.
+    This class is for a checkpoint that is written before its writer returns.
 
     Args:
       prefix: the path of the checkpoint without suffix.
@@ -39,7 +39,7 @@ class WriteOrder:
         write()
 
     def release(self) -> None:
-        """Write what is held: callbacks had all events of the step."""
+        """Write what is held, once callbacks have had all events of the step."""
 
 
 class InThread(WriteOrder):
@@ -61,26 +61,26 @@ class InThread(WriteOrder):
         self.is_held = True
         _thread.held.add(self)
 
-    def values(self, write: Write) -> None:
-        """Write the checkpoint."""
+    def write_values(self, write: Write) -> None:
+        """Write the checkpoint, once `release` was called."""
         if self.is_held:
             self._values = write
         else:
             self.then(write)
 
     def write_state(self, write: Write) -> None:
-        """See `WriteOrder.write_state`."""
+        """Write the state before the checkpoint, once `release` was called."""
         if self.is_held:
             self._state = write
         else:
             self.then(write)
 
     def then(self, write: Write) -> None:
-        """See `WriteOrder.then`."""
+        """Give the thread something to write after all that came before."""
         self._note(_thread.submit(self._folder, write))
 
     def release(self) -> None:
-        """See `WriteOrder.release`."""
+        """Give the thread what is held, once callbacks have had all of the step."""
         _thread.held.discard(self)
         if not self.is_held:
             return
@@ -95,10 +95,10 @@ class _Thread:
     """The thread of this process that writes, in the order of the calls."""
 
     def __init__(self) -> None:
-        self.begin()
+        self.reset()
 
-    def begin(self) -> None:
-        """Nothing is to be written; a forked process has no thread."""
+    def reset(self) -> None:
+        """Forget all that is to be written: a forked process has no thread."""
         # Of steps whose events are not all delivered.
         self.held: set[InThread] = set()
         self._pool: ThreadPoolExecutor | None = None
@@ -113,7 +113,7 @@ class _Thread:
         try:
             future = self._pool.submit(write)
         except RuntimeError:  # the interpreter ends, and starts no thread any more
-            return _called(write)
+            return _done_future(write)
         self._unfinished[future] = folder
         future.add_done_callback(lambda done: self._unfinished.pop(done, None))
         return future
@@ -123,14 +123,14 @@ class _Thread:
         wait(
             [
                 future
-                for future, of in list(self._unfinished.items())
-                if folder is None or of == folder
+                for future, its_folder in list(self._unfinished.items())
+                if folder is None or its_folder == folder
             ]
         )
 
 
-def _called(write: Write) -> Future[Any]:
-    """Return what a thread would return that has called something."""
+def _done_future(write: Write) -> Future[Any]:
+    """Call a function, and return what a thread would return that has called it."""
     future: Future[Any] = Future()
     try:
         future.set_result(write())
@@ -140,7 +140,7 @@ def _called(write: Write) -> Future[Any]:
 
 
 _thread = _Thread()
-os.register_at_fork(after_in_child=_thread.begin)
+os.register_at_fork(after_in_child=_thread.reset)
 
 
 def wait_for_writes(prefix: str | None = None) -> None:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookbridge.ground.lazy import attach
+from hookbridge.ground.imports.lazy import attach
 
 if TYPE_CHECKING:
     from hookbridge.checkpoints.background_saves import (

@@ -16,7 +16,11 @@ from hookbridge.adapters.live_session.session import LiveSession
 from hookbridge.adapters.session_graph import saved
 from hookbridge.adapters.session_state.savers import FollowedSavers, let_others_wait
 from hookbridge.adapters.state import storage
-from hookbridge.adapters.state.save_keepers import Save, SaveKeeper, keepers_of
+from hookbridge.adapters.state.save_listeners import (
+    Save,
+    SaveListener,
+    listeners_of_save,
+)
 from hookbridge.adapters.state.write_order import InThread, wait_for_writes
 from hookbridge.checkpoints.value_copies import ValueCopies
 from hookbridge.ground import collected, compat
@@ -122,7 +126,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         _check_is_local(session, self._get_saver())
         self._write_at_close(session)
         if not isinstance(session, LiveSession):
-            if not keepers_of(session.graph, self._listeners):
+            if not listeners_of_save(session.graph, self._listeners):
                 _follow_savers(session)
             let_others_wait(session)
         super().after_create_session(session, coord)
@@ -154,10 +158,10 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         prefix = storage.prefix_of(self._get_saver(), self._save_path, step)
         order = self._order = InThread(prefix, self._writes.append)
         write = functools.partial(self._write, session, step, prefix, order)
-        keepers = keepers_of(session.graph, self._listeners)
-        for keeper in keepers:
-            keeper.save_session(Save(session, step, prefix, write, order))
-        if not keepers:
+        listeners = listeners_of_save(session.graph, self._listeners)
+        for listener in listeners:
+            listener.save_session(Save(session, step, prefix, write, order))
+        if not listeners:
             write()
             order.release()
         return stop
@@ -185,7 +189,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         write = older if is_of_v1 else saved.write
         moment = _Moment(session.graph, values, write)
         self._written_step = step
-        order.values(functools.partial(_in_thread, save, moment))
+        order.write_values(functools.partial(_in_thread, save, moment))
         return prefix
 
     def _release(self) -> None:
@@ -219,7 +223,7 @@ class BackgroundSaverHook(v1.train.CheckpointSaverHook):  # type: ignore[misc]
         stops = [
             listener.after_save(session, self._written_step)
             for listener in self._listeners
-            if not isinstance(listener, SaveKeeper)
+            if not isinstance(listener, SaveListener)
         ]
         return any(stops)
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from hookbridge import errors
 from hookbridge.adapters.keras_model import optimizers, variables
 from hookbridge.adapters.keras_model.variables import ModelVariable
-from hookbridge.ground.counted import counted
 from hookbridge.ground.protocols import KerasModel
+from hookbridge.ground.texts.counted import counted
 
 # Entries that Keras computes instead of storing.
 _DERIVED = ("beta1_power", "beta2_power", "signal_early_stopping/STOP")

@@ -23,8 +23,8 @@ from hookbridge.checkpoints.matches import (
     check_weights,
 )
 from hookbridge.ground.arguments import shown, with_arguments
-from hookbridge.ground.nearest_names import suggestion
 from hookbridge.ground.protocols import KerasModel
+from hookbridge.ground.texts.nearest_names import suggestion
 
 
 def restore(
@@ -115,7 +115,7 @@ def check_built(model: KerasModel) -> None:
 
 
 def _lookup(names: object, known: list[str]) -> Callable[[str], str | None] | None:
-    """`names` as a function."""
+    """Return `names` as a function."""
     if names is None or (callable(names) and not isinstance(names, Mapping)):
         return with_arguments("names", names, "name") if names else None
     if not isinstance(names, Mapping):
@@ -167,7 +167,7 @@ def newest(folder: str) -> str | None:
     try:
         path: str | None = tf.train.latest_checkpoint(folder)
         reason = "it names no checkpoint whose files are there"
-    except (tf.errors.OpError, ValueError) as e:  # no text is a ValueError too
+    except (tf.errors.OpError, ValueError) as e:  # not a string: a ValueError too
         path, reason = None, str(e)
     if path is None and tf.io.gfile.exists(state):
         raise errors.InvalidArgumentError(

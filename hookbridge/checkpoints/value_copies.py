@@ -34,7 +34,7 @@ class ValueCopies:
     def of(self, values: Mapping[SavedArray, Any]) -> dict[SavedArray, Any]:
         """Return the values now, as tensors, except those that are not NumPy numbers.
 
-        Those, such as texts, stay what they are. TensorFlow copies such a value itself
+        Those, such as strings, stay what they are: TensorFlow copies such a value
         before it updates the variable.
         """
         views = {entry: np.asarray(value) for entry, value in values.items()}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from hookbridge import errors
 from hookbridge.cli.parser import Parser, Values
-from hookbridge.ground import extras
+from hookbridge.ground.imports import extras
 from hookbridge.jobs.cluster_config import kubernetes, slurm
 from hookbridge.jobs.cluster_config.job_config import read_config
 from hookbridge.jobs.cluster_config.job_order import JobOrder

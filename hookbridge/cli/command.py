@@ -16,7 +16,9 @@ from typing import Any
 from hookbridge import __version__, errors
 from hookbridge.cli.parser import Parser
 from hookbridge.cli.streams import open_closed
-from hookbridge.ground import compat, exit_codes, nearest_names
+from hookbridge.ground import compat
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.texts import nearest_names
 
 # Name -> module or object with SUMMARY, USAGE, EXAMPLE, define_flags(parser) and
 # run(values). It may have NOTE.
@@ -64,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _drop_output() -> None:
-    """At exit Python tries again to write what is left; that must not fail."""
+    """Let Python write what is left into nothing: its second try must not fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

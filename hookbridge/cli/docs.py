@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from hookbridge import errors
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.docs_pages import anchor
-from hookbridge.ground import nearest_names
-from hookbridge.ground.package_files import files_below, of_wheel
+from hookbridge.ground.imports.package_files import files_below, of_wheel
+from hookbridge.ground.texts import nearest_names
 
 SUMMARY = "Print a page of the documentation by the name that errors use."
 USAGE = "[PAGE[#HEADING]]"

@@ -7,7 +7,8 @@ from typing import Any
 
 from hookbridge.cli import job_flags
 from hookbridge.cli.parser import Parser, Values
-from hookbridge.ground import compat, exit_codes
+from hookbridge.ground import compat
+from hookbridge.ground.processes import exit_codes
 from hookbridge.jobs.training.file_text import MODELS, check_file
 from hookbridge.jobs.training.training_settings import LOOPS
 

@@ -121,7 +121,7 @@ def settings_of(values: Values) -> TrainingSettings:
 
 
 def use_keras_of_graphs() -> None:
-    """Make `tf.keras` Keras 2, which all loops can run, if that is still open.
+    """Make `tf.keras` Keras 2, which all loops can run, if it is not chosen yet.
 
     TF_USE_LEGACY_KERAS=0 keeps Keras 3, for `--loop=fit`.
     """

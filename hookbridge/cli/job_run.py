@@ -11,8 +11,9 @@ from typing import Any
 from hookbridge import errors
 from hookbridge.cli import job_flags
 from hookbridge.cli.parser import Values
-from hookbridge.ground import exit_codes
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.arguments import writable
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.training.file_text import MODELS, check_file
 from hookbridge.jobs.training.training_settings import TrainingSettings
 
@@ -27,9 +28,21 @@ _ERRORS_OF_A_RUN = (
 
 def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
     """Run one command on a model definition file in this process."""
+    return _run_here(values, _checked_settings(values), act, command)
+
+
+def _checked_settings(values: Values) -> TrainingSettings:
+    """Return the settings; before TensorFlow is imported, check them and the file."""
     settings = job_flags.settings_of(values)
     settings.check()
-    check_file(settings.model_def, MODELS)  # before TensorFlow is imported
+    writable(settings.model_dir, name="--model_dir")
+    check_file(settings.model_def, MODELS)
+    return settings
+
+
+def _run_here(
+    values: Values, settings: TrainingSettings, act: Callable[[Any], None], command: str
+) -> int:
     job_flags.use_keras_of_graphs()
     from hookbridge.jobs.loops.tasks.ports import check_own_port
     from hookbridge.jobs.training import user_file
@@ -40,7 +53,6 @@ def run_job(values: Values, act: Callable[[Any], None], command: str) -> int:
     with hook_lines(to_stderr=values.format == "json"):
         module = user_file.load_file(settings.model_def)
         settings = _with_loop(settings, module)
-        settings.check()
         if cluster.task_type in cluster.cluster:
             check_own_port(cluster)
         job: Any = None
@@ -83,20 +95,18 @@ def _end_after(
 def run_here_or_in_cluster(
     values: Values, act: Callable[[Any], None], name: str
 ) -> int:
-    """`run_job` in this process, or in each process of a local cluster.
+    """Call `run_job` in this process, or in each process of a local cluster.
 
-    Where `TF_CONFIG` has a cluster, this process is a task of it.
+    If `TF_CONFIG` has a cluster, this process is a task of that cluster.
     """
-    settings = job_flags.settings_of(values)
+    settings = _checked_settings(values)
     if settings.num_ps and not ClusterConfig.from_environment().cluster:
         return _run_in_cluster(values, settings, name)
-    return run_job(values, act, name)
+    return _run_here(values, settings, act, name)
 
 
 def _run_in_cluster(values: Values, settings: TrainingSettings, name: str) -> int:
     """Run the same command in each process of a cluster on this machine."""
-    settings.check()
-    check_file(settings.model_def, MODELS)
     if settings.loop is None:
         job_flags.use_keras_of_graphs()
         from hookbridge.jobs.training import user_file
@@ -113,7 +123,9 @@ def _with_loop(settings: TrainingSettings, module: object) -> TrainingSettings:
     if settings.loop is not None:
         return settings
     has_keras_model = hasattr(module, "custom_model")
-    return replace(settings, loop="fit" if has_keras_model else "estimator")
+    settings = replace(settings, loop="fit" if has_keras_model else "estimator")
+    settings.check()
+    return settings
 
 
 def _cluster_of_process() -> ClusterConfig:

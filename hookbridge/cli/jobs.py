@@ -18,7 +18,7 @@ _EXAMPLE = (
 
 @dataclass(frozen=True)
 class JobCommand:
-    """A command; `work` gives a text for people, and the results."""
+    """A command, as its module would be: `work` returns lines to print, and results."""
 
     name: str
     SUMMARY: str
@@ -55,27 +55,35 @@ def _shown(results: Mapping[str, Any], form: str) -> str:
     )
 
 
+def _evaluate(job: Any) -> tuple[str, Mapping[str, Any]]:
+    return "", job.evaluate()
+
+
+def _predict(job: Any) -> tuple[str, Mapping[str, Any]]:
+    return "", {"examples": job.predict()}
+
+
 TRAIN = JobCommand(
-    "train",
-    "Train a model definition file in any loop, with its hooks and callbacks.",
-    _EXAMPLE.format("train", "--epochs=5 ", "train"),
-    lambda job: job.train(),
+    name="train",
+    SUMMARY="Train a model definition file in any loop, with its hooks and callbacks.",
+    EXAMPLE=_EXAMPLE.format("train", "--epochs=5 ", "train"),
+    work=lambda job: job.train(),
     NOTE="Other spellings: --model_def=FILE.py; --job-dir, --data_dir, --max_steps,\n"
     "--num_gpus for --model_dir, --train_files, --train_steps, --num_towers.",
 )
 EVALUATE = JobCommand(
-    "evaluate",
-    "Evaluate the newest checkpoint of a model definition file.",
-    _EXAMPLE.format("evaluate", "", "eval"),
-    lambda job: ("", job.evaluate()),
-    "eval_files",
+    name="evaluate",
+    SUMMARY="Evaluate the newest checkpoint of a model definition file.",
+    EXAMPLE=_EXAMPLE.format("evaluate", "", "eval"),
+    work=_evaluate,
+    files="eval_files",
 )
 PREDICT = JobCommand(
-    "predict",
-    "Predict with the newest checkpoint of a model definition file.",
-    _EXAMPLE.format("predict", "", "predict"),
-    lambda job: ("", {"examples": job.predict()}),
-    "predict_files",
-    "The predictions go to the file's callbacks: on_predict_batch_end of, for "
+    name="predict",
+    SUMMARY="Predict with the newest checkpoint of a model definition file.",
+    EXAMPLE=_EXAMPLE.format("predict", "", "predict"),
+    work=_predict,
+    files="predict_files",
+    NOTE="The predictions go to the file's callbacks: on_predict_batch_end of, for "
     "example,\nhb.callbacks.PredictionOutputsProcessor(process_fn).",
 )

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hookbridge import errors, old_programs
 from hookbridge.cli.parser import Parser, Values
 from hookbridge.cli.streams import escape_unknown
-from hookbridge.ground.counted import counted
-from hookbridge.old_programs.reading.modules import Unread
+from hookbridge.ground.texts.counted import counted
+from hookbridge.old_programs.reading.one_file.modules import Unread
 from hookbridge.tf1_names.target import NEWEST, said
 
 if TYPE_CHECKING:
@@ -32,6 +32,20 @@ FLAGS = {
     "check": "Exit with 1 if a file would be rewritten.",
     "list_rules": "Print the rules.",
 }
+
+
+@dataclass
+class _Totals:
+    """How many files and comments a rewrite had, and what failed, a line for each."""
+
+    files: int = 0
+    changed: int = 0
+    todos: int = 0
+    unread: int = 0
+    apart: int = 0  # of the unread files, those that no file of the program imports
+    written: int = 0
+    unwritten: int = 0
+    failures: list[str] = field(default_factory=list)
 
 
 def define_flags(parser: Parser) -> None:
@@ -57,15 +71,14 @@ def run(values: Values) -> int:
         print(_rules())
         return 0
     _check_flags(values)
-    counts: Counter[str] = Counter()
-    failures: list[str] = []
-    plan = list(_plan(values, counts, failures))
+    totals = _Totals()
+    plan = list(_shown_changes(values, totals))
     if values.write or values.to:
-        failures += _write(plan, counts)
+        _write(plan, totals)
     where = sys.stderr if values.diff else sys.stdout
-    _sum_up(counts, failures, said(values.target), where)
-    todo = values.check and not values.write and counts["changed"]
-    is_incomplete = counts["unread"] > counts["apart"] or counts["unwritten"]
+    _sum_up(totals, said(values.target), where)
+    todo = values.check and not values.write and totals.changed
+    is_incomplete = totals.unread > totals.apart or totals.unwritten
     return int(bool(is_incomplete or todo))
 
 
@@ -82,42 +95,39 @@ def _check_flags(values: Values) -> None:
         values.refuse(["check", "write"], "--to", "it leaves the files as they are")
 
 
-def _plan(
-    values: Values, counts: Counter[str], failures: list[str]
-) -> Iterator[FileRewrite]:
-    """Show and yield each rewrite that changes its file; count all, and failures."""
+def _shown_changes(values: Values, totals: _Totals) -> Iterator[FileRewrite]:
+    """Print and yield each rewrite that changes its file; add all files to `totals`."""
     from hookbridge.old_programs.rewriting import file_rewrites
 
     copies = file_rewrites.copy_to(values.to, values.paths) if values.to else {}
     options = {"target": values.target, "only": values.only, "skip": values.skip}
     for done in file_rewrites.rewrite_files(values.paths, **options):
         if isinstance(done, Unread):
-            counts["unread"] += 1
-            counts["apart"] += done.is_apart
+            totals.unread += 1
+            totals.apart += done.is_apart
             apart = "; no file that was read imports it" if done.is_apart else ""
-            failures.append(f"  {done.file}: {done.reason}{apart}")
+            totals.failures.append(f"  {done.file}: {done.reason}{apart}")
             continue
-        counts["files"] += 1
-        counts["todos"] += len(done.result.todos)
+        totals.files += 1
+        totals.todos += len(done.result.todos)
         if done.result.changed:
-            counts["changed"] += 1
+            totals.changed += 1
             rewrite = file_rewrites.moved(done, copies)
             _show(os.fspath(rewrite.path), rewrite.result, values.diff)
             yield rewrite
 
 
-def _write(plan: Sequence[FileRewrite], counts: Counter[str]) -> list[str]:
-    """Write all files and count them; return why not, a line for each failure."""
+def _write(plan: Sequence[FileRewrite], totals: _Totals) -> None:
+    """Write all files; add them, and why some could not be written, to `totals`."""
     from hookbridge.old_programs.rewriting import file_rewrites
 
     try:
         for path in file_rewrites.write_all(plan):
-            counts["written"] += 1
+            totals.written += 1
             print(f"written: {path}", flush=True)
     except errors.UnwritableError as e:
-        counts["unwritten"] = len(plan) - counts["written"]
-        return [f"  {e}"]
-    return []
+        totals.unwritten = len(plan) - totals.written
+        totals.failures.append(f"  {e}")
 
 
 def _show(name: str, result: old_programs.Rewritten, diff: bool) -> None:
@@ -134,21 +144,19 @@ def _show(name: str, result: old_programs.Rewritten, diff: bool) -> None:
         print(f"  {todo.line}: TODO {todo.code} {todo.reason}")
 
 
-def _short(text: str, length: int = 60) -> str:
-    return text if len(text) <= length else f"{text[: length - 3]}..."
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _sum_up(
-    counts: Counter[str], failures: Sequence[str], target: str, where: Any
-) -> None:
+def _sum_up(totals: _Totals, target: str, where: Any) -> None:
     """Print how many files were read and changed, and what failed."""
-    did = "rewritten" if counts["written"] else "would change"
-    changed = counts["written"] or counts["changed"]
+    did = "rewritten" if totals.written else "would change"
+    changed = totals.written or totals.changed
     print(
-        f"{counted(counts['files'], 'file')} read, {changed} {did}, "
-        f"{counted(counts['todos'], 'comment')} for a person, "
-        f"{counts['unread']} not read, {counts['unwritten']} not written; {target}",
-        *failures,
+        f"{counted(totals.files, 'file')} read, {changed} {did}, "
+        f"{counted(totals.todos, 'TODO comment')} left for you, "
+        f"{totals.unread} not read, {totals.unwritten} not written; {target}",
+        *totals.failures,
         sep="\n",
         file=where,
     )

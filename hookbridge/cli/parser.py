@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
 from hookbridge import errors
-from hookbridge.ground.nearest_names import alike
+from hookbridge.ground.texts.nearest_names import alike
 
 HIDDEN = argparse.SUPPRESS
 _MOST = 2**31 - 1  # as a number of TensorFlow
@@ -71,7 +71,7 @@ class Parser(argparse.ArgumentParser):
         return {a.option_strings[0][2:]: a for a in shown if a.option_strings}
 
     def group(self, title: str) -> None:
-        """Flag that are defined from now on are shown under a title."""
+        """Show the flags that are defined from now on under a title."""
         self._group = self.add_argument_group(title)
 
     def flag(

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from hookbridge import errors
 from hookbridge.cli.parser import Parser, Values
-from hookbridge.cli.run import define_guests, define_world, start
-from hookbridge.ground import exit_codes
-from hookbridge.ground.tf_config import task_of
+from hookbridge.cli.run import define_guests, define_world
+from hookbridge.cli.run import run as run_program
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.tf_config import task_of
 
 SUMMARY = "Run a TF1 program, unedited, and record what its training does."
 USAGE = "--to=FOLDER [--flag=value ...] PROGRAM.py [ARGUMENT ...]"
@@ -42,7 +43,10 @@ def define_flags(parser: Parser) -> None:
 
 def run(values: Values) -> Callable[[], int]:
     """Prepare the program; what is returned runs it in this process."""
-    from hookbridge.reference.recording_writer import new_folder, records_here
+    from hookbridge.reference.recordings.recording_writer import (
+        new_folder,
+        records_here,
+    )
 
     if values.to is None:
         raise errors.InvalidArgumentError(
@@ -54,7 +58,7 @@ def run(values: Values) -> Callable[[], int]:
     names = ("steps", "weights_every", "gradients", "max_megabytes", "then_stop")
     options = {name: getattr(values, name) for name in names}
     folder = Path(values.to).absolute()  # the program may go to another folder
-    program = start(values, record=(values.to, options))
+    program = run_program(values, record=(values.to, options))
 
     def recorded() -> int:
         exit_codes.ask_at_end(lambda: _check_recorded(folder))
@@ -65,9 +69,9 @@ def run(values: Values) -> Callable[[], int]:
 
 def _check_recorded(folder: Path) -> int:
     """Print what was recorded; return the exit code."""
-    from hookbridge.reference.recording_files import STEPS_FILE, Recording
-    from hookbridge.reference.recording_writer import records_here
-    from hookbridge.reference.replay import described_recording
+    from hookbridge.reference.ports.replay import described_recording
+    from hookbridge.reference.recordings.recording_files import STEPS_FILE, Recording
+    from hookbridge.reference.recordings.recording_writer import records_here
 
     if not records_here():  # a program may make its cluster itself
         print(

@@ -48,15 +48,10 @@ def define_world(parser: Parser) -> None:
     parser.flag("old_library", [], text)
 
 
-def run(values: Values) -> Callable[[], int]:
-    """Prepare the program; what is returned runs it in this process."""
-    return start(values)
-
-
-def start(
+def run(
     values: Values, record: tuple[str, dict[str, Any]] | None = None
 ) -> Callable[[], int]:
-    """Prepare a program with what joins its trainings.
+    """Prepare a program with what joins its trainings; return what runs it here.
 
     Args:
       values: the flags and the program.
@@ -71,7 +66,7 @@ def start(
         arguments=tuple(values.rest[1:]),
         as_module=values.m,
         keras=int(values.keras) if values.keras else None,
-        v1=True if values.v1 else False if values.v2 else None,
+        v1=values.v1 if values.v1 or values.v2 else None,
         old_libraries=tuple(values.old_library),
         guests=values.guests and os.path.abspath(values.guests),
         steps_per_epoch=values.steps_per_epoch,

@@ -1,4 +1,4 @@
-"""Standard streams that are closed, as by `>&-`, or have no letters for a text."""
+"""Standard streams that are closed, as by `>&-`, or lack letters of a text."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from typing import Any
 from hookbridge.contrib.module_views import View
 from hookbridge.contrib.private_modules import KERAS, importable, keras2_package
 from hookbridge.ground.compat import LAST_WITH_KERAS2, tf_version
-from hookbridge.ground.lazy_modules import made
+from hookbridge.ground.imports.lazy_modules import made
 from hookbridge.tf1_names import old_keras
 
 # What a program of TensorFlow 1 reads as the version: that of the API which it finds.
@@ -31,10 +31,10 @@ class _Keras(View):
         self,
         name: str,
         modules: Sequence[Any],
-        own: Mapping[str, Callable[[], Any]],
+        overrides: Mapping[str, Callable[[], Any]],
         of_tf1: bool,
     ) -> None:
-        super().__init__(name, modules, own)
+        super().__init__(name, modules, overrides)
         made(self)["_of_tf1"] = of_tf1
 
     def __getattr__(self, name: str) -> Any:
@@ -78,7 +78,7 @@ def find(dotted: str, of_tf1: bool) -> Any:
     if package == KERAS and tf_version() > LAST_WITH_KERAS2:
         return importlib.import_module(dotted)  # Keras 3
     modules = importable(old_keras.places(dotted, package, of_tf1))
-    own_names = _own(dotted, of_tf1)
+    own_names = _overrides(dotted, of_tf1)
     if not (modules or own_names):
         above, _, name = dotted.rpartition(".")
         if name in old_keras.own_names(above):  # a module of ours
@@ -87,7 +87,7 @@ def find(dotted: str, of_tf1: bool) -> Any:
     return _Keras(dotted, modules or [types.ModuleType(dotted)], own_names, of_tf1)
 
 
-def _own(dotted: str, of_tf1: bool) -> dict[str, Callable[[], Any]]:
+def _overrides(dotted: str, of_tf1: bool) -> dict[str, Callable[[], Any]]:
     """Return the names of a module that are found elsewhere."""
     makers: dict[str, Callable[[], Any]] = {
         name: functools.partial(_named, replacement, of_tf1)

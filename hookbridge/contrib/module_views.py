@@ -5,31 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from hookbridge.ground.lazy_modules import LazyModule, made
+from hookbridge.ground.imports.lazy_modules import LazyModule, made
 from hookbridge.ground.patching import assign
 
 
 class View(LazyModule):
     """A module with the names of several modules, the first one that has it.
 
-    `own` has names that come before them, and the function that makes each value.
+    `overrides` has names that come before them, and the function that makes each value.
     """
 
     def __init__(
         self,
         name: str,
         modules: Sequence[Any],
-        own: Mapping[str, Callable[[], Any]] | None = None,
+        overrides: Mapping[str, Callable[[], Any]] | None = None,
     ) -> None:
         super().__init__(name, modules[0].__doc__)
         names = made(self)
-        names["_view_modules"], names["_view_own"] = tuple(modules), dict(own or {})
+        names["_view_modules"], names["_view_overrides"] = (
+            tuple(modules),
+            dict(overrides or {}),
+        )
         for attribute in ("__path__", "__file__"):
             if hasattr(modules[-1], attribute):
                 names[attribute] = getattr(modules[-1], attribute)
 
     def __getattr__(self, name: str) -> Any:
-        make = made(self)["_view_own"].get(name)
+        make = made(self)["_view_overrides"].get(name)
         if make is not None:
             made(self)[name] = value = make()
             return value
@@ -46,7 +49,7 @@ class View(LazyModule):
     def __dir__(self) -> list[str]:
         names = {name for module in self._view_modules for name in dir(module)}
         defined = {name for name in made(self) if not name.startswith("_view_")}
-        return sorted({*names, *self._view_own, *defined} - {"__all__"})
+        return sorted({*names, *self._view_overrides, *defined} - {"__all__"})
 
 
 def modules_of(view: View) -> Sequence[Any]:
@@ -63,7 +66,7 @@ class PrivateView(View):
 
     def __setattr__(self, name: str, value: object) -> None:
         real = self._view_modules[0]
-        if name in self._view_own or name not in vars(real):
+        if name in self._view_overrides or name not in vars(real):
             super().__setattr__(name, value)
             return
         earlier = made(self).setdefault("_view_earlier", {})

@@ -29,7 +29,7 @@ def image_dim_ordering() -> str:
 
 def set_image_dim_ordering(dim_ordering: str) -> None:
     """`keras.backend.set_image_dim_ordering`."""
-    formats = {old: today for today, old in _ORDERINGS.items()}
+    formats = {old: current for current, old in _ORDERINGS.items()}
     if dim_ordering not in formats:
         raise ValueError(f"Unknown dim_ordering: {dim_ordering!r}; expected tf or th")
     _backend().set_image_data_format(formats[dim_ordering])

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from hookbridge.contrib.module_views import PrivateView, View
-from hookbridge.estimator import revive, stand_ins
+from hookbridge.estimator import restored_package, stand_ins
 from hookbridge.ground.compat import LAST_WITH_KERAS2, tf_version
-from hookbridge.ground.lazy_modules import LazyModule, made
+from hookbridge.ground.imports.lazy_modules import LazyModule, made
 from hookbridge.tf1_names.private_names import (
     LAYERS,
     MOVED,
@@ -82,23 +82,23 @@ def _find_in_tensorflow(dotted: str) -> Any:
         return stand_in
     if hasattr(real, "__path__"):
         return real  # a package holds only modules
-    own_names = _others(dotted)
+    overrides = _others(dotted)
     if dotted in LAYERS:
-        return View(dotted, (v1.layers, real), own_names)
+        return View(dotted, (v1.layers, real), overrides)
     public = [
         operator.attrgetter(name)(v1) for part, name in PUBLIC.items() if part in dotted
     ]
     if dotted == f"{PYTHON}.util.tf_export":
-        own_names["estimator_export"] = _estimator_export
-    return PrivateView(dotted, (real, *public, v1), own_names)
+        overrides["estimator_export"] = _estimator_export
+    return PrivateView(dotted, (real, *public, v1), overrides)
 
 
 def _others(dotted: str) -> dict[str, Callable[[], Any]]:
     """Return the names of a module that are something else than in TensorFlow 1."""
     tf = importlib.import_module("tensorflow")
     makers: dict[str, Callable[[], Any]] = {
-        name: functools.partial(pkgutil.resolve_name, today)
-        for name, today in _inside(dotted, MOVED).items()
+        name: functools.partial(pkgutil.resolve_name, current)
+        for name, current in _inside(dotted, MOVED).items()
     }
     for name, replacement in _inside(dotted, OTHERS).items():
         path = replacement.removeprefix("tf.")
@@ -110,8 +110,8 @@ def _others(dotted: str) -> dict[str, Callable[[], Any]]:
 
 def _inside(dotted: str, table: Mapping[str, str]) -> dict[str, str]:
     """Return the names that a table has of a module, with what they are today."""
-    parts = ((*name.rpartition("."), today) for name, today in table.items())
-    return {name: today for module, _, name, today in parts if module == dotted}
+    parts = ((*name.rpartition("."), current) for name, current in table.items())
+    return {name: current for module, _, name, current in parts if module == dotted}
 
 
 def _in_its_place(dotted: str) -> Any:
@@ -133,7 +133,7 @@ def _in_its_place(dotted: str) -> Any:
 
 def _estimator_export() -> Any:
     """Return the decorator of Estimator's own code, which left TensorFlow with it."""
-    revive.namespaces()
+    restored_package.namespaces()
     return _find_in_tensorflow(f"{ESTIMATOR}.estimator_export").estimator_export
 
 

@@ -13,7 +13,7 @@ first use and TensorFlow is not changed. `hb.estimator.X` is `tf.estimator.X`, o
 `tf.compat.v1.estimator`. `hb.estimator.python.canned.head` and its neighbours are the
 package's private modules.
 
-Reading order: `needs` and `revive` (how the package comes to life), `stand_ins`,
+Reading order: `needs` and `restored_package` (how it is imported), `stand_ins`,
 `facade`, `places`, `private` and `view` (under which names); `keras_models`, `exports`,
 `feeding_threads`, `estimator_training`.
 """
@@ -25,7 +25,7 @@ from typing import Any
 
 from hookbridge.estimator.keras_models import model_to_estimator
 from hookbridge.estimator.places import install
-from hookbridge.ground.nearest_names import suggestion
+from hookbridge.ground.texts.nearest_names import suggestion
 
 __all__ = ("install", "model_to_estimator", "python", "v1")
 
@@ -38,9 +38,9 @@ def __getattr__(name: str) -> Any:
     # Python and its tools ask every module for names such as `__wrapped__`.
     if name.startswith("__") or name in _SUBMODULES:
         raise AttributeError(f"module `{__name__}` has no attribute `{name}`")
-    from hookbridge.estimator import private, revive
+    from hookbridge.estimator import private, restored_package
 
-    namespaces = revive.namespaces()
+    namespaces = restored_package.namespaces()
     if name == "v1":
         return namespaces.v1
     if name == "python":
@@ -62,7 +62,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from hookbridge.estimator import revive
+    from hookbridge.estimator import restored_package
 
-    namespaces = revive.namespaces()
+    namespaces = restored_package.namespaces()
     return sorted({*__all__, *dir(namespaces.v1), *dir(namespaces.v2)})

@@ -145,7 +145,7 @@ def _run_as_client(
     function: Callable[[Any, Any, Sequence[Any]], Any],
     hooks: Sequence[Any],
 ) -> Any:
-    """`Estimator.train` or `Estimator.evaluate` in a client of a remote cluster."""
+    """Run `Estimator.train` or `evaluate` in a client of a remote cluster."""
     config = estimator._config
     strategy = getattr(config, f"_{role}_distribute")
     cluster = compat.private("multi_worker_util").normalize_cluster_spec(

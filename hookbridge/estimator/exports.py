@@ -25,7 +25,7 @@ def _is_tensorflows(symbol: object) -> bool:
 
 
 def deprecation() -> types.ModuleType:
-    """`tensorflow.python.util.deprecation` that does not mark TensorFlow's objects."""
+    """Return `deprecation` of TensorFlow that marks none of its objects."""
     real = compat.private("deprecation")
 
     def deprecated(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
@@ -58,7 +58,7 @@ def _api_export() -> type:
 
 
 def tf_export() -> types.ModuleType:
-    """`tensorflow.python.util.tf_export` that knows the API name `estimator`."""
+    """Return `tf_export` of TensorFlow that knows the API name `estimator`."""
     return Facade(
         compat.private("tf_export"),
         {"ESTIMATOR_API_NAME": lambda: API_NAME, "api_export": _api_export},

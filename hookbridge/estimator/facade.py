@@ -6,7 +6,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hookbridge.ground.lazy_modules import LazyModule, made
+from hookbridge.ground.imports.lazy_modules import LazyModule, made
 
 
 class Facade(LazyModule):

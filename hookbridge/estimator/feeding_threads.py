@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 from hookbridge.ground import patching
-from hookbridge.ground.exit_threads import await_at_end
+from hookbridge.ground.processes.exit_threads import await_at_end
 from hookbridge.ground.protocols import Session
 
 _MODULE = "tensorflow_estimator.python.estimator.inputs.queues.feeding_queue_runner"
@@ -16,7 +16,7 @@ _MODULE = "tensorflow_estimator.python.estimator.inputs.queues.feeding_queue_run
 
 @functools.cache
 def end_before_the_process() -> None:
-    """From now on the process waits for these threads at its end.
+    """Make the process wait for these threads at its end, from now on.
 
     `numpy_input_fn` and `pandas_input_fn` start them, and other than TensorFlow's own
     queue runner do not register them with the coordinator. So a session closes without
@@ -36,4 +36,4 @@ def end_before_the_process() -> None:
                 await_at_end(thread, coord.request_stop)
         return threads
 
-    patching.InstanceMethods(runner, {"create_threads": create_threads}).install()
+    patching.Patches(runner, {"create_threads": create_threads}).install()

@@ -13,7 +13,7 @@ from hookbridge.ground.patching import assign
 from hookbridge.ground.protocols import KerasModel
 
 if TYPE_CHECKING:
-    from hookbridge.adapters.session_loop.options import HookOptions
+    from hookbridge.adapters.session_loop.shared.options import HookOptions
 
 # The function that the package's model_fn calls to build the model of its graph.
 BUILDER = "_clone_and_build_model"
@@ -82,13 +82,13 @@ def model_to_estimator(
 
     from hookbridge.adapters.guests import kinds
     from hookbridge.adapters.live_model import clone
-    from hookbridge.adapters.session_loop.options import HookOptions
-    from hookbridge.estimator import revive
+    from hookbridge.adapters.session_loop.shared.options import HookOptions
+    from hookbridge.estimator import restored_package
 
-    revive.namespaces()
+    restored_package.namespaces()
     if keras_model is not None and clone.keras_of(keras_model) is not None:
         clone.check(keras_model)
-    if compat.tf_version() <= revive.LAST_WITH_ESTIMATOR:
+    if compat.tf_version() <= restored_package.LAST_WITH_ESTIMATOR:
         keras = tf.keras
     else:
         keras = compat.private("tf_keras_v2")
@@ -139,7 +139,7 @@ class _GuestsOfModel:
         return self
 
     def hooks(self, items: list[Any], *, model: Any) -> tuple[Any, ...]:
-        """Hooks for one graph, whose Keras model is `model`."""
+        """Return hooks for one graph, whose Keras model is `model`."""
         from hookbridge.adapters import convert
 
         metrics = {metric.name: metric for metric in getattr(model, "metrics", ())}

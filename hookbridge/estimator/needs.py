@@ -13,7 +13,7 @@ import pkgutil
 
 from hookbridge.estimator import stand_ins
 from hookbridge.ground import compat
-from hookbridge.ground.package_files import packaged
+from hookbridge.ground.imports.package_files import packaged
 
 # A module (or class), and the names read from it, without those of a stand-in and
 # without modules that have a line of their own.

@@ -7,7 +7,7 @@ import sys
 import types
 from typing import Any
 
-from hookbridge.estimator import revive
+from hookbridge.estimator import restored_package
 from hookbridge.ground import compat
 from hookbridge.tf1_names.private_names import OF_TPU
 
@@ -39,8 +39,8 @@ def install() -> None:
       compat.PrivateNameMovedError: this TensorFlow lacks private names that the
         package needs.
     """
-    namespaces = revive.namespaces()
-    if compat.tf_version() <= revive.LAST_WITH_ESTIMATOR:
+    namespaces = restored_package.namespaces()
+    if compat.tf_version() <= restored_package.LAST_WITH_ESTIMATOR:
         return
     for parent, version in PLACES.items():
         namespace = getattr(namespaces, version)

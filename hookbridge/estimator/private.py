@@ -9,7 +9,7 @@ import importlib
 import types
 from typing import Any
 
-from hookbridge.estimator import revive
+from hookbridge.estimator import restored_package
 
 
 class PrivatePackage:
@@ -36,7 +36,7 @@ class PrivatePackage:
 
 
 def python() -> PrivatePackage:
-    """`tensorflow_estimator.python.estimator`, with its view of TensorFlow."""
-    revive.namespaces()
-    package_name = f"{revive.PACKAGE}.python.estimator"
+    """Return `tensorflow_estimator.python.estimator`, with its view of TensorFlow."""
+    restored_package.namespaces()
+    package_name = f"{restored_package.PACKAGE}.python.estimator"
     return PrivatePackage(importlib.import_module(package_name))

@@ -27,7 +27,7 @@ class StandIn(NamedTuple):
     make: Callable[[str], types.ModuleType]
     why: str
     missing: tuple[str, ...] = ()
-    gone: bool = True
+    is_removed: bool = True
 
 
 def moved(name: str) -> str:
@@ -89,14 +89,14 @@ STAND_INS: dict[str, StandIn] = {
         lambda _: exports.tf_export(),
         "the API name `estimator` and its attribute tables were removed",
         ("ESTIMATOR_API_NAME",),
-        gone=False,
+        is_removed=False,
     ),
     "tensorflow.python.util.deprecation": StandIn(
         lambda _: exports.deprecation(),
         "the package marks TensorFlow's own hook classes as deprecated in place; "
         "they are not, and TensorFlow is not to be changed",
         (),
-        gone=False,
+        is_removed=False,
     ),
 }
 

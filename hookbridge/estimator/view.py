@@ -44,10 +44,7 @@ def _resolve_keras(where: str) -> Any:
 
 
 def _facade_tree(real: types.ModuleType, names: Mapping[str, str]) -> Facade:
-    """Return a facade of `real` with dotted `names` replaced.
-
-    Modules between are facades.
-    """
+    """Return a facade of `real` with dotted `names` replaced, through facades."""
     replaced: dict[str, Callable[[], Any]] = {}
     deeper: dict[str, dict[str, str]] = {}
     for name, where in names.items():
@@ -64,7 +61,7 @@ def _facade_tree(real: types.ModuleType, names: Mapping[str, str]) -> Facade:
 
 @functools.cache
 def tensorflow_view() -> Facade:
-    """`tf` as the package sees it."""
+    """Return `tf` as the Estimator package has to see it."""
     return _facade_tree(importlib.import_module("tensorflow"), KERAS_NAMES)
 
 

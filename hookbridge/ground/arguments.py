@@ -14,7 +14,7 @@ from hookbridge import errors
 
 
 class _Short(reprlib.Repr):
-    """Short texts of values; Python refuses to write out integers of many digits."""
+    """Short strings for values; Python refuses to write out integers of many digits."""
 
     def repr_int(self, x: int, level: int) -> str:
         """Return an integer."""
@@ -133,7 +133,7 @@ def shown(value: object) -> str:
 
 
 def why_no_file(path: str | os.PathLike[str]) -> str:
-    """Why a path that is not a file cannot be read: the end of "which ..."."""
+    """Return why a path cannot be read as a file, to follow the word which."""
     if os.path.isdir(path):
         return "is a folder"
     return "is not a regular file" if os.path.exists(path) else "does not exist"

@@ -38,10 +38,7 @@ def origin(tensor: Tensor) -> Any:
 
 
 def variable_behind(tensor: Tensor) -> Any:
-    """Return the variable whose value a tensor has, from any collection.
-
-    None without one.
-    """
+    """Return the variable, of any collection, whose value a tensor has, or None."""
     op, graph = origin(tensor).op, tensor.graph
     if op.type not in VARIABLES:
         return None
@@ -108,10 +105,7 @@ def is_saver(value: object) -> bool:
 
 
 def eval_step(graph: Graph) -> Any:
-    """Return the variable that counts the steps of an evaluation.
-
-    None in a training.
-    """
+    """Return the variable that counts an evaluation's steps; None in a training."""
     return next(iter(variables(graph, _KEYS.EVAL_STEP)), None)
 
 

@@ -19,49 +19,60 @@ from hookbridge.ground.protocols import Session
 MISSING: Any = object()
 
 
-class InstanceMethods:
-    """Attributes that replace those of one object or of one class.
+class Patches:
+    """Attributes that replace those of one object, class or module.
 
     The object's own `__setattr__` is bypassed, since Keras uses it to track what is
     set on a model or layer.
     """
 
-    def __init__(self, target: object, methods: Mapping[str, Any]) -> None:
+    def __init__(self, target: object, attributes: Mapping[str, Any]) -> None:
         self._target = target
-        self._methods = dict(methods)
+        self._attributes = dict(attributes)
         self._before: dict[str, Any] = {}
 
     def install(self) -> bool:
-        """Put the methods in place; False if the object has `__slots__`."""
-        for name, method in self._methods.items():
+        """Put the attributes in place; False if the object has `__slots__`."""
+        for name, value in self._attributes.items():
             before = _read(self._target, name)
             try:
-                _write(self._target, name, method)
+                _write(self._target, name, value)
             except AttributeError:
                 return False
             self._before[name] = before
         return True
 
     def remove(self) -> None:
-        """Restore what was there, except where somebody else has set a method since.
+        """Restore what was there, except where somebody else has set another since.
 
         A method that was set on top of ours calls ours, so it stays.
         """
         while self._before:
             name, before = self._before.popitem()
-            if _read(self._target, name) is self._methods[name]:
+            if _read(self._target, name) is self._attributes[name]:
                 _write(self._target, name, before)
 
 
 @contextlib.contextmanager
-def patched(target: object, **methods: Any) -> Iterator[None]:
-    """Set methods for as long as the context is open; see `InstanceMethods`."""
-    patches = InstanceMethods(target, methods)
+def patched(target: object, **attributes: Any) -> Iterator[None]:
+    """Replace attributes for as long as the context is open; see `Patches`."""
+    patches = Patches(target, attributes)
     patches.install()
     try:
         yield
     finally:
         patches.remove()
+
+
+@contextlib.contextmanager
+def temporarily(owner: object, **fields: Any) -> Iterator[None]:
+    """Set fields of an object of hookbridge for as long as the context is open."""
+    before = {name: getattr(owner, name) for name in fields}
+    assign(owner, **fields)
+    try:
+        yield
+    finally:
+        assign(owner, **before)
 
 
 def wrap(target: object, **around: Callable[..., Any]) -> None:
@@ -73,7 +84,7 @@ def wrap(target: object, **around: Callable[..., Any]) -> None:
         position alone: callers may name arguments as they like.
     """
     methods = {name: _around(getattr(target, name), around[name]) for name in around}
-    InstanceMethods(target, methods).install()
+    Patches(target, methods).install()
 
 
 def _around(plain: Callable[..., Any], call: Callable[..., Any]) -> Callable[..., Any]:
@@ -106,7 +117,7 @@ def before_close(session: Session, act: Callable[[], None]) -> None:
         act()
         close()
 
-    patch = InstanceMethods(session, {"close": closes})
+    patch = Patches(session, {"close": closes})
     patch.install()
 
 

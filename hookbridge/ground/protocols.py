@@ -250,3 +250,9 @@ class Callback(Protocol):
 
     def set_model(self, model: KerasModel) -> None:
         """Take the model that the loop trains."""
+
+
+class CallbackList(Protocol):
+    """What a loop of any Keras calls: it calls each of its callbacks."""
+
+    callbacks: list[Any]

@@ -14,7 +14,8 @@ from hookbridge.adapters.guests import roles, written
 from hookbridge.adapters.guests.guest_record import Guest, records
 from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.parameter_server.deferred_callback import is_batch_level
-from hookbridge.adapters.session_loop import checks, v1_tensorboard
+from hookbridge.adapters.session_loop import v1_tensorboard
+from hookbridge.adapters.session_loop.shared import checks
 from hookbridge.ground import lifecycle
 from hookbridge.ground.arguments import choice
 
@@ -184,7 +185,7 @@ def _explain_one(guest: Guest, host: Host, guests: list[Guest]) -> GuestReport:
 
 def _lost_at_restart(guest: Guest) -> str:
     """Return what a restart loses of what a guest wrote; empty if nothing is known."""
-    if guest.stock.makes_folder != "never" or guest.item.append:
+    if guest.keras_row.makes_folder != "never" or guest.item.append:
         return ""
     return f"it overwrites `{guest.item.filename}`; `append=True` adds to it"
 
@@ -233,7 +234,7 @@ def _cost(kind: lifecycle.Kind, host: Host, events: list[str]) -> str:
 
 
 def _refusal(guest: Guest, host: Host, beside: list[Guest]) -> str:
-    """Why `host` refuses `guest`; empty if it does not. The converters decide."""
+    """Return why the converters refuse `guest` in `host`; empty if they do not."""
     try:
         if host == "session":
             guest.check_kind()
@@ -252,7 +253,7 @@ def _refusal(guest: Guest, host: Host, beside: list[Guest]) -> str:
 
 
 def _reason(guest: GuestReport, margin: str) -> list[str]:
-    """Why a guest is refused; the command that prints the page stays whole."""
+    """Return why a guest is refused; the command that prints the page stays whole."""
     reason, see, command = guest.reason.partition("See `")
     lines = _filled_lines(reason, margin, len(margin))
     return lines + ([f"{margin}{see}{command}"] if see else [])

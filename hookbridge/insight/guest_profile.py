@@ -14,7 +14,7 @@ import wrapt
 from hookbridge.adapters.guests import kinds, watchers
 from hookbridge.adapters.guests.guest_record import Guest, Wrapper, record_of
 from hookbridge.ground import lifecycle
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.patching import Patches
 from hookbridge.insight.timings import Timings, as_table
 
 # The row of the bridge's own work for guests of the other loop.
@@ -62,7 +62,7 @@ class Profile:
     def __init__(self, guests: object) -> None:
         self.timings: Timings = Timings()
         self._guests: list[Guest] = []
-        self._covered: list[InstanceMethods] = []
+        self._covered: list[Patches] = []
         self._followed: list[Any] = []
         self._cover_runs()
         for item in kinds.flatten(guests):
@@ -86,9 +86,9 @@ class Profile:
         }
         self._set(target, **timed)
 
-    def _set(self, target: object, **methods: Callable[..., Any]) -> InstanceMethods:
+    def _set(self, target: object, **methods: Callable[..., Any]) -> Patches:
         """Set methods until `stop`."""
-        covered = InstanceMethods(target, methods)
+        covered = Patches(target, methods)
         covered.install()
         self._covered.append(covered)
         return covered
@@ -148,7 +148,7 @@ class Profile:
         @functools.wraps(call)
         def first(*args: Any) -> Any:
             methods.remove()
-            step = run.host.step_maker.function
+            step = run.host.step_maker.step_function
             if step is None:  # a run of a session, or a step of another process
                 return call(*args)
             # Keras's own step is not the bridge's work.

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from hookbridge.ground.counted import counted
-from hookbridge.ground.text_table import aligned
+from hookbridge.ground.texts.counted import counted
+from hookbridge.ground.texts.text_table import aligned
 
 _MOST_CALLS = 200_000  # in a trace; the counts have no limit
 # Events that come once for each step; the most reliable one is first.
@@ -225,7 +225,7 @@ def costs(profile: Mapping[str, Any], most: int | None = None) -> list[Cost]:
 
 
 def as_table(profile: Mapping[str, Any], most: int | None = None) -> str:
-    """`Timings.as_dict()` as a table of at most `most` events."""
+    """Return `Timings.as_dict()` as a table of at most `most` events."""
     cells = [("guest", "event", "calls", "ms", "us/call", "share of the step")]
     for cost in costs(profile, most):
         share = "" if cost.share is None else f"{cost.share:.1%}"
@@ -243,7 +243,7 @@ def as_table(profile: Mapping[str, Any], most: int | None = None) -> str:
 
 @dataclass(slots=True)
 class _Call:
-    """A call that is open: its row, its begin, and the seconds of calls within it."""
+    """A call that is open: its row, its start, and the seconds of calls within it."""
 
     guest: str
     begin: float

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookbridge.ground.lazy import attach
+from hookbridge.ground.imports.lazy import attach
 
 if TYPE_CHECKING:
     from hookbridge.legacy.numpy_arrays import array as array

@@ -123,14 +123,14 @@ def _by_name() -> dict[str, list[str]]:
     """Return the classes that no longer have a method, by its name."""
     rows = removed_names().items()
     known = [
-        n for n, row in rows if row.is_method and (row.replacement or row.is_given_back)
+        n for n, row in rows if row.is_method and (row.replacement or row.is_restored)
     ]
     parts = (full.rpartition(".") for full in {*known, *OURS})
     return grouped((name, kind) for kind, _, name in parts)
 
 
 def attribute(owner: object, name: str) -> Any:
-    """`owner.name`, or what did the same where a library removed it from the class.
+    """Return `owner.name`, or what did the same before a library removed it.
 
     `attribute(model, "predict_classes")(x)` is the method of a Keras model; the same
     method of another object is its own.
@@ -162,7 +162,7 @@ def attribute(owner: object, name: str) -> Any:
 def _ours(kind: type, name: str) -> Any:
     """Return what does the same as a removed method of a type or of its bases."""
     for above in _by_name().get(name, ()):
-        owner = _imported(name_today(above))
+        owner = _imported(current_name(above))
         if isinstance(owner, type) and issubclass(kind, owner):
             full = f"{above}.{name}"
             return OURS.get(full) or _by_replacement(removed_names()[full].replacement)
@@ -189,7 +189,7 @@ def _by_replacement(replacement: str) -> Callable[..., Any]:
     return forward
 
 
-def name_today(name: str) -> str:
+def current_name(name: str) -> str:
     """Return a name with its real root: `keras` is the program's, `tf` is short."""
     root, dot, inside = name.partition(".")
     whole = {KERAS: keras2_package(), "tf": "tensorflow"}.get(root, root)

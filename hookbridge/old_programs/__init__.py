@@ -16,7 +16,7 @@ says), `scanning` (what it needs, and where); then `rewriting` (changes code) an
 
 from __future__ import annotations
 
-from hookbridge.old_programs.reading.modules import Unread
+from hookbridge.old_programs.reading.one_file.modules import Unread
 from hookbridge.old_programs.rewriting.engine.results import Rewritten
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 from hookbridge.old_programs.rewriting.registry import REWRITES

@@ -9,14 +9,14 @@ from typing import Any, TypeAlias
 
 from hookbridge import errors
 from hookbridge.ground.arguments import amount, string_mapping
-from hookbridge.ground.counted import counted
-from hookbridge.reference.adam_epsilon import EpsilonCause
-from hookbridge.reference.cause import Cause
-from hookbridge.reference.causes import explanation_of
-from hookbridge.reference.differences import Pairing
-from hookbridge.reference.measures import LAYERS, Layer, Measure, status
-from hookbridge.reference.recording_files import Recording
-from hookbridge.reference.variable_matching import Matching
+from hookbridge.ground.texts.counted import counted
+from hookbridge.reference.causes.adam_epsilon import EpsilonCause
+from hookbridge.reference.causes.cause import Cause
+from hookbridge.reference.causes.ranked_causes import explanation_of
+from hookbridge.reference.recordings.differences import Pairing
+from hookbridge.reference.recordings.measures import LAYERS, Layer, Measure, status
+from hookbridge.reference.recordings.recording_files import Recording
+from hookbridge.reference.recordings.variable_matching import Matching
 
 DRIFT = "drift"
 _OF_DRIFT = (

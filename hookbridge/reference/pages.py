@@ -14,8 +14,8 @@ from hookbridge.insight.report import charts
 from hookbridge.insight.report.page import page, table, words
 from hookbridge.insight.report.scalars import Points
 from hookbridge.reference.comparison import Comparison, described
-from hookbridge.reference.measures import Layer, status
-from hookbridge.reference.recording_files import Recording
+from hookbridge.reference.recordings.measures import Layer, status
+from hookbridge.reference.recordings.recording_files import Recording
 
 _DRAWN = ("forward", "gradients", "update", "state")
 _LEAST = -6.0  # of the logarithms: a millionth of the tolerance, or no difference
@@ -127,7 +127,7 @@ def _differences(result: Comparison) -> Iterator[str]:
 
 
 def _variables(result: Comparison) -> Iterator[str]:
-    """Which variables were compared with each other, and which with none."""
+    """Yield which variables were compared with each other, and which with none."""
     pairs = [[name, partner] for name, partner in result.matching.pairs.items()]
     pairs += [[name, "(nothing)"] for name in result.matching.unmatched]
     pairs += [["(nothing)", name] for name in result.matching.unmatched_port]
@@ -145,7 +145,7 @@ def _points(recording: Recording, key: str) -> Points:
 
 
 def _logarithms(layer: Layer) -> Points:
-    """`(step, logarithm)` of the largest difference of each step."""
+    """Return `(step, logarithm)` of the largest difference of each step."""
     worst: dict[int, float] = {}
     for measure in layer.measures:
         part = measure.difference / measure.tolerance

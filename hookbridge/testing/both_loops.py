@@ -128,7 +128,7 @@ class BothLoops:
 
 
 def _in_session(guests: list[Any], x: Any, y: Any, epochs: int) -> Any:
-    """Step, losses and weights of a run in a `MonitoredTrainingSession`."""
+    """Return step, losses and weights of a run in a `MonitoredTrainingSession`."""
     v1 = tf.compat.v1
     record = RecordingHook(EventLog(), fetches="loss:0")
     per_epoch = len(x) // BATCH
@@ -179,7 +179,7 @@ def _in_fit(guests: list[Any], x: object, y: object, epochs: int) -> Any:
 
 @contextmanager
 def _logged(folder: Path) -> Iterator[list[str]]:
-    """Return the lines that guests log, without times and the folder's name.
+    """Yield the lines that guests log, without times and the folder's name.
 
     What TensorFlow says of graphs and sessions is not a line of a guest, nor what it
     says once in a process of names that are deprecated.

@@ -8,7 +8,7 @@ from typing import Any
 
 from hookbridge.adapters.guests import kinds
 from hookbridge.ground import lifecycle
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.patching import Patches
 from hookbridge.testing.event_log import EventLog, number_and_logs
 
 _SPY = "_hookbridge_spied"
@@ -37,7 +37,7 @@ def spy(guest: object, log: EventLog, name: str | None = None) -> Any:
     unspy(guest)
     kind: lifecycle.Kind = "hook" if kinds.is_hook(guest) else "callback"
     name = name or kinds.name_of(guest)
-    methods = InstanceMethods(
+    methods = Patches(
         guest,
         {
             event: _recording(getattr(guest, event), event, kind, log, name)

@@ -1,6 +1,6 @@
 """What TensorFlow 1 had, what a newer TensorFlow lacks of it, and what replaces that.
 
-Reading order: `syntax` (questions that all rooms ask), `target` (the public names of a
+Reading order: `syntax` (functions that all rooms use), `target` (the public names of a
 TensorFlow), `parsing` (without Python's warnings), `installed_names` (what an installed
 package lacks), `contrib_names`, `changes` (arguments and methods that libraries
 changed), `keras_arguments`, `old_values` (what functions refuse today),

@@ -9,14 +9,15 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Final, TypeAlias
 
 from hookbridge.tf1_names.target import table
 
-# What there is to do besides renaming.
-_Note: TypeAlias = Literal[
-    "", "becomes prefetch", "counted samples", "needs no name", "second of two"
-]
+# What there is to do besides renaming, as the tables say it.
+BECOMES_PREFETCH: Final = "becomes prefetch"  # its value goes to a call of `prefetch`
+COUNTED_SAMPLES: Final = "counted samples"  # its value has to count steps
+NEEDS_NO_NAME: Final = "needs no name"  # as the second argument it is given by place
+SECOND_OF_TWO: Final = "second of two"  # it may be the second argument by place
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Change:
       old: its old name.
       new: its current name; empty if it was removed.
       since: the release that renamed or removed it; empty if that is not known.
-      note: what there is to do besides renaming.
+      note: what there is to do besides renaming, such as `BECOMES_PREFETCH`.
       values: its old values, and the current one of each.
     """
 
@@ -38,10 +39,10 @@ class Change:
     old: str
     new: str
     since: str = ""
-    note: _Note = ""
+    note: str = ""
     values: Mapping[str, object] = dataclasses.field(default_factory=dict)
 
-    def value_today(self, value: object) -> object:
+    def current_value(self, value: object) -> object:
         """Return a value as it is written today."""
         return self.values.get(value, value) if isinstance(value, str) else value
 

@@ -18,16 +18,16 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from hookbridge.ground import compat
-from hookbridge.ground.package_files import packaged
+from hookbridge.ground.imports.package_files import packaged
 from hookbridge.tf1_names.installed_names import certainly_has, has, missing
 from hookbridge.tf1_names.outcome import joined
 from hookbridge.tf1_names.syntax import beginnings, is_below, with_beginning
 from hookbridge.tf1_names.target import DATA, table
 
 FILE = DATA / "contrib-1.15.json"
-# What a rewrite writes for `tf.contrib`, and for the modules of it that are gone.
-CARRIED = "hookbridge.contrib"
-REMOVED = f"{CARRIED}.removed"
+# What a rewrite writes for `tf.contrib`, and for the removed modules of it.
+RESTORED = "hookbridge.contrib"
+REMOVED = f"{RESTORED}.removed"
 _ESTIMATOR = "tensorflow_estimator.python.estimator"
 _ROOTS = frozenset(
     {
@@ -107,7 +107,7 @@ AREAS: dict[str, tuple[Source, ...]] = {
 }
 # Names that are not where the rest of their area is; also those that a file had and
 # its area did not. Classes of ours that derive from Keras 2 or Estimator are among
-# them: these are loaded only for who asks.
+# them: these are loaded only when one is needed.
 NAMES: dict[str, Source] = {
     name: Source.parse(source)
     for name, source in table("names")["contrib names"].items()
@@ -133,15 +133,15 @@ def areas_above(path: str) -> bool:
 
 def as_in_tf1(name: str) -> str:
     """Return a name of `hookbridge.contrib` as it was; other names unchanged."""
-    carried = dict.fromkeys((REMOVED, CARRIED), "tf.contrib")
-    return with_beginning(name, carried) or name
+    restored = dict.fromkeys((REMOVED, RESTORED), "tf.contrib")
+    return with_beginning(name, restored) or name
 
 
 def was_module(path: str) -> bool:
     """Return whether a path below `tf.contrib` was a module, or may have been a file.
 
     A name in lower case in the files of an area may have been a file or a function:
-    nobody knows, once the area is gone.
+    nobody knows, once the area is removed.
     """
     _, file, name = in_files(path)
     if file is not None:
@@ -157,7 +157,7 @@ def was_module(path: str) -> bool:
 
 
 def names() -> dict[str, list[str]]:
-    """Area -> the names in it that are available."""
+    """Return the names that are available in each area."""
     listed: dict[str, list[str]] = table("contrib-1.15")
     return listed
 
@@ -225,7 +225,7 @@ def is_available(name: str) -> bool:
         return True
     area, parent, attribute = in_files(path)
     if parent is not None:
-        # Any file of an area can be imported; each name in it is asked for by itself.
+        # Any file of an area can be imported; each name in it is looked up by itself.
         return (
             path.rpartition(".")[0] in NAMES  # after a class anything may follow
             or (areas_above(area) and attribute in FILES_IN_AREAS)
@@ -258,10 +258,7 @@ def _is_file(module: str) -> bool:
 
 
 def module_of_file(path: str) -> Source | None:
-    """Return the private module of a file, whose name a function may have, too.
-
-    None for all other paths.
-    """
+    """Return the private module of a file, or None; a function may have its name."""
     area, file, name = in_files(path)
     return (
         None if file in (None, name) else FILES_IN_PRIVATE_MODULES.get(f"{area}.{name}")
@@ -274,7 +271,7 @@ def in_same_file(area: str, file: str, name: str) -> str:
     Args:
       area: the area, such as `layers`.
       file: the last part of the file's name, such as `utils`.
-      name: what is asked for in it.
+      name: what is looked up in it.
 
     Returns:
       The source, as the tables have it; empty if no package certainly has it.

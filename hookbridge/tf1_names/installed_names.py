@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hookbridge.ground import compat
-from hookbridge.ground.module_names import ModuleNames, names_of_module
+from hookbridge.ground.imports.module_names import ModuleNames, names_of_module
 from hookbridge.tf1_names.parsing import parsed
 from hookbridge.tf1_names.target import Target
 
@@ -74,7 +74,7 @@ def missing_below(path: Path, parts: Sequence[str], num_modules: int) -> Missing
     for number, part in enumerate(parts):
         absent = ".".join(parts[number:])
         if path.is_file():
-            return _answer(has(path, part), Missing(absent, True))
+            return _missing_unless(has(path, part), Missing(absent, True))
         inside = path / part
         if (inside / "__init__.py").is_file() or (
             inside.is_dir() and not any(map(_is_built, path.glob(f"{part}.*")))
@@ -84,14 +84,12 @@ def missing_below(path: Path, parts: Sequence[str], num_modules: int) -> Missing
             path = file
         else:
             is_module = number < num_modules
-            return _answer(_package_has(path, part, is_module), Missing(absent))
+            return _missing_unless(_package_has(path, part, is_module), Missing(absent))
     return Missing()
 
 
 def module_of(name: str) -> str:
-    """Return the module of an installed package that a dotted name is in.
-
-    Empty if the package is not installed, or is one file.
+    """Return the module of a package that a name is in; empty for other packages.
 
     Args:
       name: the dotted name, of a module or of something in one.
@@ -110,17 +108,15 @@ def module_of(name: str) -> str:
     return ".".join(modules)
 
 
-def _answer(is_there: bool | None, lack: Missing) -> Missing:
-    """Nothing is missing if the part is there; `lack` is, if it certainly is not."""
+def _missing_unless(is_there: bool | None, lack: Missing) -> Missing:
+    """Return nothing if the part is there, and `lack` if it certainly is not."""
     if is_there is None:
         return _UNKNOWN
     return Missing() if is_there else lack
 
 
 def _package_has(folder: Path, part: str, is_module: bool) -> bool | None:
-    """Return whether a package has a part without a file of Python.
-
-    None if nobody can tell.
+    """Return whether a package has a part that is no Python file; None if unknown.
 
     `is_module` tells that the part has to be a module.
     """
@@ -151,10 +147,7 @@ def missing_private(name: str, target: Target) -> Missing:
 
 @functools.cache
 def package(root: str) -> Path | None:
-    """Return the folder, or the only file, of an installed package.
-
-    None if it has none.
-    """
+    """Return the folder, or the only file, of an installed package, or None."""
     try:
         spec = importlib.util.find_spec(root)
     except (ImportError, ValueError):
@@ -172,12 +165,12 @@ def package(root: str) -> Path | None:
 @functools.cache
 def has(file: Path, name: str) -> bool | None:
     """Return whether a module has a name; None if its text does not show it."""
-    return _has(file, name, set())
+    return _has_unvisited(file, name, set())
 
 
-def _has(file: Path, name: str, asked: set[Path]) -> bool | None:
-    """Return the same; of the modules that were asked already nothing more comes."""
-    asked.add(file)
+def _has_unvisited(file: Path, name: str, visited: set[Path]) -> bool | None:
+    """Return what `has` does; nothing more comes of modules already visited."""
+    visited.add(file)
     names = names_in(file)
     if names is None:
         return False
@@ -186,14 +179,14 @@ def _has(file: Path, name: str, asked: set[Path]) -> bool | None:
     if name in names.certain or name in _OF_MODULES:
         return True
     is_unknown = names.is_opaque or name in names.possible
-    answers: set[bool | None] = {None} if is_unknown else {False}
-    answers |= {_in_starred(file, star, name, asked) for star in names.starred}
-    if True in answers:
+    results: set[bool | None] = {None} if is_unknown else {False}
+    results |= {_in_starred(file, star, name, visited) for star in names.starred}
+    if True in results:
         return True
-    return None if None in answers else False
+    return None if None in results else False
 
 
-def _in_starred(file: Path, starred: str, name: str, asked: set[Path]) -> bool | None:
+def _in_starred(file: Path, starred: str, name: str, visited: set[Path]) -> bool | None:
     """Return whether `from starred import *` in a file binds a name."""
     dots = len(starred) - len(starred.lstrip("."))
     parts = [part for part in starred.split(".") if part]
@@ -204,10 +197,10 @@ def _in_starred(file: Path, starred: str, name: str, asked: set[Path]) -> bool |
     source = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
     if path.is_dir() and any(path.glob(f"{name}*")):
         return None  # a star gives those modules of a package that were imported
-    return False if source in asked else _gives(source, name, asked)
+    return False if source in visited else _gives(source, name, visited)
 
 
-def _gives(source: Path, name: str, asked: set[Path]) -> bool | None:
+def _gives(source: Path, name: str, visited: set[Path]) -> bool | None:
     """Return whether a star import of a file gives a name."""
     names = names_in(source)
     if names is None:
@@ -216,9 +209,9 @@ def _gives(source: Path, name: str, asked: set[Path]) -> bool | None:
         return name in names.listed
     if name.startswith("_") and "__all__" not in names.possible:
         return False
-    answer = _has(source, name, asked)
+    result = _has_unvisited(source, name, visited)
     # Which of its names a star gives is computed.
-    return None if answer and "__all__" in names.possible else answer
+    return None if result and "__all__" in names.possible else result
 
 
 @functools.cache

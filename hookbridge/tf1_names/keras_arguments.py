@@ -9,7 +9,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from hookbridge.tf1_names.changes import Change, changes_in, of_method
+from hookbridge.tf1_names.changes import (
+    COUNTED_SAMPLES,
+    Change,
+    changes_in,
+    of_method,
+)
 from hookbridge.tf1_names.syntax import called_method, keywords
 
 # What had one size of a kernel each; the first one has all of them today.
@@ -30,10 +35,7 @@ def of_class(name: str) -> dict[str, Change]:
 
 
 def class_of(function: str) -> str:
-    """Return the class of Keras that a dotted name means.
-
-    Empty if it has no old arguments.
-    """
+    """Return the class of Keras that a name means; empty without old arguments."""
     if "keras" not in function:
         return ""  # a scan asks for every call
     module, _, name = function.rpartition(".")
@@ -42,9 +44,7 @@ def class_of(function: str) -> str:
 
 
 def change_of(function: str, keyword: ast.keyword) -> Change | None:
-    """Return how an argument of a class of Keras has changed.
-
-    None if it has not.
+    """Return how an argument of a class of Keras has changed; None if it has not.
 
     Args:
       function: the dotted name of the class.
@@ -75,7 +75,7 @@ def _side_names(name: str) -> tuple[str, ...]:
     return next((names for names in _SIDES if names[0] in old), ())
 
 
-def values_today(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
+def current_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
     """Yield the values of a call of Keras that have another form today, and which."""
     if positional := sides(call, function):
         yield positional[0], _joined(positional)
@@ -105,7 +105,7 @@ def counted(call: ast.Call) -> Iterator[Change]:
     changes = of_method(called_method(call))
     for keyword in call.keywords:
         change = changes.get(keyword.arg or "")
-        if change and change.note == "counted samples":
+        if change and change.note == COUNTED_SAMPLES:
             yield change
 
 
@@ -123,7 +123,7 @@ def is_of_keras1(call: ast.Call, function: str) -> bool:
     return bool(argument_names & old.keys() or sides(call, function))
 
 
-def of_today(
+def current_arguments(
     name: str, args: tuple[object, ...], named: dict[str, object]
 ) -> tuple[tuple[object, ...], dict[str, object]]:
     """Return what a class of Keras gets, as it takes it today.
@@ -141,7 +141,7 @@ def of_today(
         if change is None or (argument == _MODE and value != 0):
             translated[argument] = value  # a refused mode, too
         elif change.new:
-            translated[change.new] = change.value_today(value)
+            translated[change.new] = change.current_value(value)
     return args, translated
 
 

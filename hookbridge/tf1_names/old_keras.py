@@ -58,10 +58,7 @@ def was_there(name: str) -> bool:
 
 
 def names_of(module: str) -> list[str]:
-    """Return the names that a module of `keras` had.
-
-    None of a module that is not known.
-    """
+    """Return the names that a module of `keras` had; None of an unknown module."""
     return [name for name in table("keras-2.3").get(module, ()) if name]
 
 
@@ -137,7 +134,7 @@ def _way_out(name: str) -> str:
 
 
 def in_file(outcome: Resolution, target: Target, *, of_tf1: bool) -> Resolution:
-    """Return an answer with the name of `tf.keras` that a file has to write.
+    """Return an outcome with the name of `tf.keras` that a file has to write.
 
     Args:
       outcome: what becomes of a name; those of other modules stay as they are.
@@ -166,12 +163,15 @@ def places(dotted: str, package: str, of_tf1: bool) -> list[str]:
       of_tf1: whether the file that imports it means TensorFlow 1.
     """
     suffix = dotted.removeprefix(KERAS)
-    today = [suffix, *(f".{moved}" for moved in moved_in_keras(suffix))]
+    current = [suffix, *(f".{moved}" for moved in moved_in_keras(suffix))]
     candidates = []
-    for suffix_today in today:
-        both = [f"{package}{suffix_today}", f"{package}.api._v1.keras{suffix_today}"]
+    for current_suffix in current:
+        both = [
+            f"{package}{current_suffix}",
+            f"{package}.api._v1.keras{current_suffix}",
+        ]
         candidates += both[::-1] if of_tf1 else both
-        candidates.append(f"{package}.src{suffix_today}")
+        candidates.append(f"{package}.src{current_suffix}")
     # These take `lr` and `decay`.
     legacy = [f"{package}.optimizers.legacy"] if suffix == ".optimizers" else []
     return candidates if of_tf1 else [*legacy, *candidates]

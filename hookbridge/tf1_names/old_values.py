@@ -58,9 +58,9 @@ def old_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
       An expression, and its new text, in which `{}` is replaced by its own.
     """
     if (mode := old_mode(call)) is not None:
-        yield mode, repr(mode_of_today(str(mode.value)))
+        yield mode, repr(current_mode(str(mode.value)))
     elif keras_arguments.class_of(function):
-        yield from keras_arguments.values_today(call, function)
+        yield from keras_arguments.current_values(call, function)
     elif function in (*STACKING, SAMPLING):
         taken = (*call.args[:1], *keyword(call, *_FIRST))
         yield from ((a, "list({})") for a in taken if _is_no_sequence(a))
@@ -122,7 +122,7 @@ def old_mode(call: ast.Call) -> ast.Constant | None:
     return None
 
 
-def mode_of_today(mode: str) -> str:
+def current_mode(mode: str) -> str:
     """Return a mode without `U`, which Python removed in 3.11."""
     without_u = mode.replace("U", "")
     return without_u if "r" in without_u else f"r{without_u}"

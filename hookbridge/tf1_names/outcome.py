@@ -1,4 +1,4 @@
-"""What becomes of a name: the answer, and what every room of answers asks."""
+"""What becomes of a name, and what every module that decides it needs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def hint(name: str, unknown: str = "see the release notes of TensorFlow") -> str
 
 
 def without_replacement(name: str) -> Resolution:
-    """Return the answer for a name without a replacement."""
+    """Return what becomes of a name without a replacement."""
     return Resolution("GONE", hint=hint(name))
 
 

@@ -70,19 +70,16 @@ def resolve_estimator(name: str, prefix: str, target: Target) -> Resolution | No
 
 
 def estimator_of_tpu(name: str) -> str:
-    """Return the name in Estimator of what a module of `tensorflow.python.tpu` had.
-
-    Empty for other names.
-    """
+    """Return the name in Estimator of a name of `tensorflow.python.tpu`, or empty."""
     if any(is_below(name, f"{_TPU}.{module}") for module in OF_TPU):
         return name.replace(_TPU, "tensorflow_estimator.python.estimator.tpu", 1)
     return ""
 
 
 def resolve_our_estimator(name: str, prefix: str, target: Target) -> Resolution | None:
-    """None if the last release of Estimator has a name below `hb.estimator.python`."""
-    there = name.replace(_OURS, "tensorflow_estimator.python.estimator", 1)
-    absent = missing(there).rest
+    """Resolve a name below `hb.estimator.python`; None if the last Estimator has it."""
+    full_name = name.replace(_OURS, "tensorflow_estimator.python.estimator", 1)
+    absent = missing(full_name).rest
     return Resolution("PRIVATE_GONE", hint="your own code") if absent else None
 
 
@@ -160,10 +157,10 @@ def _is_removed_from_keras(name: str, target: Target) -> bool:
 
 def resolve_private(name: str, prefix: str, target: Target) -> Resolution | None:
     """Return the name itself, if the target has it or nothing is known of it."""
-    if today := with_beginning(name, MOVED):
-        outcome = resolve_private(today, prefix, target)
+    if current := with_beginning(name, MOVED):
+        outcome = resolve_private(current, prefix, target)
         is_there = outcome is not None and outcome.code == "PRIVATE"
-        return Resolution("PRIVATE_MOVED", today) if is_there else outcome
+        return Resolution("PRIVATE_MOVED", current) if is_there else outcome
     if not target.has_estimator and (in_estimator := estimator_of_tpu(name)):
         return resolve_estimator(in_estimator, prefix, target)
     module, _, attribute = name.rpartition(".")
@@ -173,7 +170,7 @@ def resolve_private(name: str, prefix: str, target: Target) -> Resolution | None
 
 
 def resolve_file(name: str, prefix: str, target: Target) -> Resolution | None:
-    """None if a file outside of `tensorflow.python` has a name, or may have it."""
+    """Resolve a name outside of `tensorflow.python`; None if it may be there."""
     path = name.replace("tf.", "tensorflow.", 1)
     is_listed = any(is_below(name, file) for file in _REMOVED_FILES)
     return (
@@ -209,7 +206,7 @@ def _other_meaning(name: str, module: str, last: str, target: Target) -> str:
 
 
 def _public_places(name: str, last: str) -> Iterator[str]:
-    """Yield where a private name may be public, in the order in which `run` asks."""
+    """Yield where a private name may be public, in the order in which `run` looks."""
     for inside, public_module in PUBLIC.items():
         if inside in name:
             yield joined(V1, public_module, last)

@@ -12,8 +12,8 @@ import functools
 import sys
 from typing import NamedTuple
 
-from hookbridge.ground.extras import is_installed
 from hookbridge.ground.groups import grouped
+from hookbridge.ground.imports.extras import is_installed
 from hookbridge.tf1_names.syntax import beginnings
 from hookbridge.tf1_names.target import table
 
@@ -26,7 +26,7 @@ class RemovedName(NamedTuple):
     replacement: str = ""  # the current name of the same thing; empty if there is none
     hint: str = ""  # what to write, in words, where there is no such name
     # Whether `hookbridge run` gives back what has no such name.
-    is_given_back: bool = False
+    is_restored: bool = False
     is_method: bool = False  # of the objects of a class, which is a part of the name
     # A name that a file has to have for it, since others have such a method, too.
     seen_with: str = ""
@@ -36,7 +36,7 @@ class RemovedName(NamedTuple):
 
 @functools.cache
 def removed_names() -> dict[str, RemovedName]:
-    """Every such name, under the name by which it was imported."""
+    """Return every such name, under the name by which it was imported."""
     moved = {
         f"{row['place']}.{name}": RemovedName(
             row["library"], row["removed in"], f"{row['today']}.{name}"
@@ -82,7 +82,7 @@ def is_there(name: str) -> bool:
     A package may have a module of Python again.
     """
     row = removed_names()[name]
-    if row.library != "Python" or row.replacement or row.is_given_back:
+    if row.library != "Python" or row.replacement or row.is_restored:
         return False
     removed_in = tuple(map(int, row.removed_in.split(".")))
     return sys.version_info < removed_in or ("." not in name and is_installed(name))

@@ -5,7 +5,14 @@ from __future__ import annotations
 import ast
 
 from hookbridge.tf1_names import keras_arguments
-from hookbridge.tf1_names.changes import OF_FUNCTIONS, Change, of_method
+from hookbridge.tf1_names.changes import (
+    COUNTED_SAMPLES,
+    NEEDS_NO_NAME,
+    OF_FUNCTIONS,
+    SECOND_OF_TWO,
+    Change,
+    of_method,
+)
 from hookbridge.tf1_names.old_values import READING, reads_bytes
 from hookbridge.tf1_names.syntax import called_method
 
@@ -30,7 +37,7 @@ def change_of(
         return keras_arguments.change_of(function, keyword)
     changes = OF_FUNCTIONS.get(function) or of_method(called_method(call))
     change = changes.get(keyword.arg or "")
-    return None if change and change.note == "counted samples" else change
+    return None if change and change.note == COUNTED_SAMPLES else change
 
 
 def surplus(call: ast.Call, function: str = "") -> list[ast.expr]:
@@ -41,7 +48,7 @@ def surplus(call: ast.Call, function: str = "") -> list[ast.expr]:
       function: the dotted name of what is called; empty if it is not known.
     """
     changes = of_method(called_method(call)).values()
-    is_shorter = any(change.note == "second of two" for change in changes)
+    is_shorter = any(change.note == SECOND_OF_TWO for change in changes)
     return [
         *keras_arguments.sides(call, function)[1:],
         *(call.args[1:] if is_shorter else ()),
@@ -59,4 +66,4 @@ def needs_no_name(call: ast.Call, keyword: ast.keyword, change: Change) -> bool:
       change: how it has changed.
     """
     is_second = len(call.args) == 1 and keyword is call.keywords[0]
-    return change.note == "needs no name" and is_second
+    return change.note == NEEDS_NO_NAME and is_second

@@ -1,4 +1,4 @@
-"""What becomes of a name of TensorFlow 1: one answer for run, doctor, scan and rewrite.
+"""What becomes of a name of TensorFlow 1: the same for run, doctor, scan and rewrite.
 
 A *replacement* is what to write today for a name that the target lacks.
 
@@ -36,7 +36,7 @@ from hookbridge.tf1_names.target import (
     versions,
 )
 
-_CARRIED = contrib_names.CARRIED
+_RESTORED = contrib_names.RESTORED
 _MNIST = "tf.examples.tutorials.mnist.input_data"
 # Prefixes of Estimator's public names.
 _ESTIMATORS = ("tf.estimator", f"{V1}.estimator", "tensorflow_estimator.estimator")
@@ -61,7 +61,7 @@ def resolve(name: str, target: Target) -> Resolution | None:
         return _resolve_of_module(*of_module, target)
     if part := removed_part(name):
         return _resolve_removed(name, part)
-    if hook := _hook_of_today(name, target):
+    if hook := _current_hook(name, target):
         return None if target.has(name) else Resolution("HOOK_NAME", hook)
     for prefix, resolver in _RESOLVER_OF_PREFIX.items():
         if is_below(name, prefix):
@@ -99,7 +99,7 @@ def _resolve_public(name: str, target: Target) -> Resolution | None:
     return Resolution("MISSING", hint=hint(name))
 
 
-def _hook_of_today(name: str, target: Target) -> str:
+def _current_hook(name: str, target: Target) -> str:
     """Return the name in `tf.compat.v1.train` of a hook that was elsewhere, too."""
     module, _, attribute = name.rpartition(".")
     hook = f"{V1}.train.{attribute}"
@@ -108,16 +108,13 @@ def _hook_of_today(name: str, target: Target) -> str:
 
 
 def _resolve_removed(name: str, part: str) -> Resolution | None:
-    """Return what replaces a name of another library, which removed `part`.
-
-    None where nothing has to be done for this Python.
-    """
+    """Return what replaces a removed name of a library; None if this Python has it."""
     row = removed_names()[part]
     if is_there(part):
         return None
     if row.replacement:
         return Resolution("LOST_NAME", row.replacement + name[len(part) :])
-    if row.is_given_back and name == part:
+    if row.is_restored and name == part:
         if row.is_method:
             way = way_of_attribute(name.rpartition(".")[2], row.hint)
             return Resolution("LOST_ATTRIBUTE", hint=way)
@@ -186,7 +183,7 @@ def _contrib(path: str, target: Target) -> str:
         return "tf_slim"
     _, file, name = contrib_names.in_files(path)
     if file not in (None, name) and name in contrib_names.FILES_IN_AREAS:
-        return joined(_CARRIED, path)  # another file, whose names are in the area
+        return joined(_RESTORED, path)  # another file, whose names are in the area
     candidates = (
         candidate
         for candidate in contrib_names.candidates(path)
@@ -195,7 +192,7 @@ def _contrib(path: str, target: Target) -> str:
     first = next(candidates, None)
     if first is not None and (public := _public(first, target)):
         return joined(public, first.suffix)
-    return joined(_CARRIED, path)
+    return joined(_RESTORED, path)
 
 
 def _may_have(candidate: Candidate, target: Target) -> bool:
@@ -237,7 +234,9 @@ def _public(candidate: Candidate, target: Target) -> str:
 def _resolve_tutorials(name: str, prefix: str, target: Target) -> Resolution | None:
     if name == _MNIST or name.startswith(f"{_MNIST}."):
         inside = name[len(_MNIST) + 1 :]
-        return Resolution("TUTORIALS", joined(_CARRIED, "learn.datasets.mnist", inside))
+        return Resolution(
+            "TUTORIALS", joined(_RESTORED, "learn.datasets.mnist", inside)
+        )
     if _MNIST.startswith(f"{name}."):
         return Resolution("TUTORIALS", hint="`hb.contrib.learn.datasets.mnist`")
     return without_replacement(name)
@@ -248,14 +247,14 @@ def _resolve_slim(name: str, prefix: str, target: Target) -> Resolution | None:
     inside = name.partition(".")[2]
     if inside.removeprefix("layers.") in _SLIM_BROKEN:
         area = "" if inside.startswith("layers.") else "slim"
-        return Resolution("SLIM_BROKEN", joined(_CARRIED, area, inside))
+        return Resolution("SLIM_BROKEN", joined(_RESTORED, area, inside))
     # Not all names of its files are listed: the files tell, if they are there.
     if slim_has(name) or not missing(name).rest:
         return None
     return Resolution("MISSING", hint="tf_slim 1.1 does not have it")
 
 
-def _resolve_carried(name: str, prefix: str, target: Target) -> Resolution | None:
+def _resolve_restored(name: str, prefix: str, target: Target) -> Resolution | None:
     old = contrib_names.as_in_tf1(name)
     return None if contrib_names.is_available(old) else without_replacement(old)
 
@@ -278,7 +277,7 @@ _RESOLVER_OF_PREFIX = {
     old_keras.KERAS: old_keras.resolve,
     **dict.fromkeys(private_names.FILES, private_names.resolve_file),
     "tf_slim": _resolve_slim,
-    _CARRIED: _resolve_carried,
+    _RESTORED: _resolve_restored,
     f"{ESTIMATOR}.v1": _resolve_our_v1,
     f"{ESTIMATOR}.python": private_names.resolve_our_estimator,
 }

@@ -1,4 +1,4 @@
-"""Questions to dotted names and to the syntax tree that all rooms ask."""
+"""Functions of dotted names and of syntax trees that all rooms use."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def keyword(call: ast.Call, *names: str) -> list[ast.expr]:
 
 
 def text_of(node: ast.AST | None) -> str:
-    """Return the text of a constant; empty for all else."""
+    """Return the string of a constant; empty for all else."""
     value = node.value if isinstance(node, ast.Constant) else None
     return value if isinstance(value, str) else ""
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from hookbridge import errors
-from hookbridge.ground import installed
-from hookbridge.ground.package_files import files_below, packaged
+from hookbridge.ground.imports import installed
+from hookbridge.ground.imports.package_files import files_below, packaged
 from hookbridge.tf1_names.syntax import is_below
 
 DATA = packaged("hookbridge.tf1_names", "data")
@@ -20,7 +20,7 @@ Tables: TypeAlias = Mapping[str, Mapping[str, list[str] | None]]
 
 @functools.cache
 def table(name: str) -> Any:
-    """One of the lists of names and what is known of them."""
+    """Return one of the lists of names and what is known of them."""
     return json.loads((DATA / f"{name}.json").read_text("utf-8"))
 
 

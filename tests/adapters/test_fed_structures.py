@@ -11,7 +11,7 @@ import tensorflow as tf
 from hook_fetching import hook_of, run_loop, sequential
 
 import hookbridge as hb
-from hookbridge.reference.recording_files import Recording
+from hookbridge.reference.recordings.recording_files import Recording
 
 v1: Any = tf.compat.v1
 train: Any = v1.train

@@ -22,7 +22,7 @@ import numpy as np
 import tensorflow as tf
 
 import hookbridge as hb
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes.tf_config import ClusterConfig
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "helpers"))
 

@@ -16,7 +16,7 @@ import yaml
 from one_line import one_line_of_error
 
 from hookbridge.cli import main
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes.tf_config import ClusterConfig
 
 CUSTOM = """
 trainingInput:
@@ -238,7 +238,7 @@ def test_a_script_of_slurm(
 MASTER = "masterType: standard\n"
 BAD = {
     "scaleTier: [": "line 1 is not YAML",
-    "- 1\n": "has no keys; expected some such as",
+    "- 1\n": "has no keys; expected keys such as",
     "&a {trainingInput: *a}": "`trainingInput` is not known",
     "region: a\nregion: b\n": "has the key `region` more than once; exp",
     "args: " + "[" * 5000: "is not YAML: maximum recursion depth",

@@ -76,14 +76,14 @@ def _still_there(module: str, attributes: list[str]) -> list[str]:
     from hookbridge.estimator.stand_ins import STAND_INS
 
     row = STAND_INS.get(module)
-    if row is not None and row.gone:
+    if row is not None and row.is_removed:
         return []
     missing = row.missing if row is not None else ()
     return [
         name
         for name in attributes
         if name not in missing
-        and not ((other := STAND_INS.get(f"{module}.{name}")) and other.gone)
+        and not ((other := STAND_INS.get(f"{module}.{name}")) and other.is_removed)
     ]
 
 

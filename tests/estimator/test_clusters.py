@@ -13,7 +13,7 @@ import pytest
 import tensorflow as tf
 from cluster_processes import job
 from fork_server import ForkServer
-from revived import only_revived
+from restored_estimator import only_restored
 
 import hookbridge as hb
 from hookbridge import errors
@@ -140,7 +140,7 @@ def test_who_runs_a_strategy_and_a_cluster(
             assert made.is_chief and made.num_worker_replicas == workers
 
 
-@only_revived
+@only_restored
 @pytest.mark.parametrize(
     ("option", "message"),
     [

@@ -15,7 +15,7 @@ import estimator_scenarios as scenarios
 import numpy as np
 import pytest
 import tensorflow as tf
-from revived import REVIVED
+from restored_estimator import RESTORED
 
 GOLDEN = Path(__file__).parent / "golden"
 RECORDED: dict[str, Any] = json.loads((GOLDEN / "observed.json").read_text())
@@ -23,7 +23,7 @@ CHECKPOINTS = sorted(path.name for path in GOLDEN.glob("checkpoint_*"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", scenarios.SCENARIOS if REVIVED else ["custom"])
+@pytest.mark.parametrize("name", scenarios.SCENARIOS if RESTORED else ["custom"])
 def test_numbers_and_names_of_files(
     subtests: pytest.Subtests, name: str, tmp_path: Path
 ) -> None:

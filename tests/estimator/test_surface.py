@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from fork_server import ForkServer
-from revived import REVIVED, run_forked
+from restored_estimator import RESTORED, run_forked
 
 import hookbridge as hb
 from hookbridge.estimator import places
@@ -81,7 +81,7 @@ def test_submodules_do_not_hide_public_names() -> None:
     assert hookbridge.estimator.install is places.install
 
 
-@pytest.mark.skipif(REVIVED, reason="TensorFlow has no Estimator of its own from 2.16")
+@pytest.mark.skipif(RESTORED, reason="TensorFlow has no Estimator of its own from 2.16")
 def test_on_2_15_it_is_tf_estimator_itself(subtests: pytest.Subtests) -> None:
     import tensorflow as tf
 

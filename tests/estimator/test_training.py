@@ -1,4 +1,4 @@
-"""Everything that an Estimator does, in TensorFlow's own package or the revived one."""
+"""What an Estimator does, in TensorFlow's own package or the restored one."""
 
 from __future__ import annotations
 

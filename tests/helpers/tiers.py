@@ -19,7 +19,9 @@ RUN_DAY = "HOOKBRIDGE_TEST_DAY"
 DAYS_FOR_ALL = 7
 # The Keras flavours of this environment, none of which is imported yet. TF 2.15 has one
 # (`keras` 2.15); later TF has `keras` 3 and, beside it, tf_keras.
-FLAVOURS = ["keras", "tf_keras"][: 1 + (installed_tf_version() > LAST_WITH_KERAS2)]
+FLAVOURS = ["keras"]
+if installed_tf_version() > LAST_WITH_KERAS2:
+    FLAVOURS.append("tf_keras")
 # What stands on private names of TensorFlow and on the flavours of Keras: `make test`
 # runs it on TF 2.15 too.
 ON_TF215 = (

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from hookbridge.ground import compat, installed
+from hookbridge.ground import compat
+from hookbridge.ground.imports import installed
 from hookbridge.old_programs.scanning.findings import CODES, VERDICTS
 from hookbridge.tf1_names import contrib_names
 from hookbridge.tf1_names.resolution import resolve
@@ -95,7 +96,7 @@ def names_of_1_15(kind: str) -> list[str]:
     ]
 
 
-def answer(name: str, target: Target) -> str:
+def column_of(name: str, target: Target) -> str:
     """The column of docs/migration.md that a name belongs to."""
     found = resolve(name, target)
     if found is None:
@@ -112,7 +113,7 @@ def test_every_name_of_1_15_has_an_answer_and_the_docs_count_them(
     for kind, title in (("tf", "`tf`"), ("contrib", "`tf.contrib`")):
         with subtests.test(str(kind)):
             names = names_of_1_15(kind)
-            counts = Counter(answer(name, target) for name in names)
+            counts = Counter(column_of(name, target) for name in names)
             row = [
                 counts[c] for c in ("as it is", "another name", "removed, with advice")
             ]

@@ -13,7 +13,7 @@ from migrate_command import Output, command, in_place
 
 from hookbridge import errors
 from hookbridge import old_programs as migrate
-from hookbridge.old_programs.reading.modules import Unread
+from hookbridge.old_programs.reading.one_file.modules import Unread
 from hookbridge.old_programs.rewriting import file_rewrites
 from hookbridge.old_programs.rewriting.engine.context import Context
 

@@ -12,7 +12,7 @@ from migrate_command import command, in_place
 
 from hookbridge import old_programs as migrate
 from hookbridge.cli import main
-from hookbridge.old_programs.reading.modules import Unread
+from hookbridge.old_programs.reading.one_file.modules import Unread
 from hookbridge.old_programs.rewriting import file_rewrites
 from hookbridge.old_programs.scanning import diagnosis
 

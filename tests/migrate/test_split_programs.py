@@ -10,7 +10,7 @@ from fork_server import ForkServer
 from migrate_command import in_place
 
 from hookbridge import old_programs as migrate
-from hookbridge.old_programs.reading.program_files import read_programs
+from hookbridge.old_programs.reading.whole_programs.program_files import read_programs
 from hookbridge.old_programs.scanning import diagnosis
 
 ONE_TENSORFLOW = True

@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "tests" / "helpers"))
 from lost_parts import bound_in, imported, lost_comments, working  # noqa: E402
 from source_trees import is_python  # noqa: E402
 
-from hookbridge.old_programs.reading.modules import Unread  # noqa: E402
+from hookbridge.old_programs.reading.one_file.modules import Unread  # noqa: E402
 from hookbridge.old_programs.rewriting.file_rewrites import (  # noqa: E402
     FileRewrite,
     rewrite_files,

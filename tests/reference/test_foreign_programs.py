@@ -17,7 +17,7 @@ import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge.reference.comparison import Comparison
-from hookbridge.reference.variations import VARIATIONS
+from hookbridge.reference.recordings.recording_files import VARIATIONS
 
 v1: Any = tf.compat.v1
 WORDS = np.random.RandomState(2).randint(0, 5, (4, 6, 3))

@@ -11,8 +11,8 @@ import pytest
 import tensorflow as tf
 
 import hookbridge as hb
-from hookbridge.reference.recording_files import Recording
-from hookbridge.reference.variable_matching import match
+from hookbridge.reference.recordings.recording_files import Recording
+from hookbridge.reference.recordings.variable_matching import match
 
 v1: Any = tf.compat.v1
 X = np.random.RandomState(0).rand(4, 5, 3).astype("float32")

@@ -14,7 +14,7 @@ import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge import errors
-from hookbridge.reference.recording_files import Recording
+from hookbridge.reference.recordings.recording_files import Recording
 
 ONE_TENSORFLOW = True
 v1 = tf.compat.v1
@@ -32,7 +32,7 @@ class Own(keras.Sequential):
     def train_step(self, *args):
         return super().train_step(*args)
 
-def made(kind, **options):
+def compiled_model(kind, **options):
     model = kind([
         keras.Input([4]),
         layers.Dense(
@@ -44,7 +44,7 @@ def made(kind, **options):
     model.compile(keras.optimizers.Adam(0.01, global_clipnorm=0.5), "mse", **options)
     return model
 
-reference, model = hb.replay(sys.argv[1]), made(keras.Sequential)
+reference, model = hb.replay(sys.argv[1]), compiled_model(keras.Sequential)
 reference.restore(model)
 data = lambda: ((b["x"], b["y"]) for b in reference.batches)
 steps = len(reference)
@@ -55,7 +55,7 @@ for kind, options, told in [
     (Own, {}, "Own.train_step"),
     (keras.Sequential, {"steps_per_execution": 2}, "2 steps"),
 ]:
-    other = made(kind, **options)
+    other = compiled_model(kind, **options)
     with hb.recording(sys.argv[2] + told[:3], other) as r:
         try:
             callbacks = [r.keras_callback()]

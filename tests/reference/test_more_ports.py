@@ -15,7 +15,7 @@ from recorded_fits import first_difference, recorded
 import hookbridge as hb
 from hookbridge import errors
 from hookbridge.reference.comparison import Comparison
-from hookbridge.reference.recording_files import Recording
+from hookbridge.reference.recordings.recording_files import Recording
 
 v1: Any = tf.compat.v1
 RANDOM = np.random.RandomState(5)

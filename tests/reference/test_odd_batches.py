@@ -12,7 +12,7 @@ from one_keras import one_keras
 from recorded_fits import first_difference, recorded
 
 import hookbridge as hb
-from hookbridge.reference.recording_files import Recording
+from hookbridge.reference.recordings.recording_files import Recording
 
 v1: Any = tf.compat.v1
 

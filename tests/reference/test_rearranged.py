@@ -14,7 +14,7 @@ from port_frameworks import InNumPy
 from real_ports import RIGHT, train
 
 import hookbridge as hb
-from hookbridge.reference.causes_in_loss import product_of_dimensions
+from hookbridge.reference.causes.causes_in_loss import product_of_dimensions
 
 Change = Callable[[Any], Any]
 # A program, one of its variables, what is done to it, and what is said of that.

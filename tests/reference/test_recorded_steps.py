@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge.reference.comparison import compare
-from hookbridge.reference.recording_files import Recording
+from hookbridge.reference.recordings.recording_files import Recording
 
 v1: Any = tf.compat.v1
 

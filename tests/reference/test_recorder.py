@@ -17,7 +17,7 @@ from one_keras import one_keras
 import hookbridge as hb
 from hookbridge import errors
 from hookbridge.reference.comparison import compare
-from hookbridge.reference.recording_files import Recording
+from hookbridge.reference.recordings.recording_files import Recording
 
 v1: Any = tf.compat.v1
 X = np.random.RandomState(0).rand(48, 4).astype("float32")

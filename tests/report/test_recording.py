@@ -104,3 +104,12 @@ def test_waiting_is_no_work_of_the_bridge(
     assert float(rows[WAITING, "run"][4]) >= 1e3 * long
     assert {float(row[4]) for key, row in rows.items() if key[0] == BRIDGE} == {0.0}
     assert "Mine, this process: 6 steps of " in cost_summary(run)
+
+
+def test_a_page_shows_each_process_by_its_name(tmp_path: Path) -> None:
+    for process in ("chief", "worker 0"):
+        with hb.record([], tmp_path, process=process) as page:
+            pass
+    assert {account.process for account in accounts(tmp_path)} == {"chief", "worker 0"}
+    text = page.read_text("utf-8")
+    assert "chief" in text and "worker 0" in text

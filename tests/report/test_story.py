@@ -22,10 +22,12 @@ def events(*names: str) -> list[EventCall]:
     ]
 
 
-def told(items: list[Item]) -> list[object]:
+def event_names(items: list[Item]) -> list[object]:
     """The names of the events; `(times, [...])` for a repetition."""
     return [
-        item.event if isinstance(item, Column) else (item.times, told([*item.items]))
+        item.event
+        if isinstance(item, Column)
+        else (item.times, event_names([*item.items]))
         for item in items
     ]
 
@@ -36,7 +38,7 @@ EPOCH = ("on_epoch_begin", *STEP, *STEP, *STEP, "on_epoch_end")
 
 def test_steps_then_epochs_are_told_once() -> None:
     calls = events("begin", *EPOCH, *EPOCH, "end")
-    assert told(story(calls)) == [
+    assert event_names(story(calls)) == [
         "begin",
         (2, ["on_epoch_begin", (3, list(STEP)), "on_epoch_end"]),
         "end",
@@ -46,12 +48,12 @@ def test_steps_then_epochs_are_told_once() -> None:
 def test_steps_and_epochs_are_told_from_their_begin() -> None:
     """The first step of a session lacks its begin there; that of `fit` has more."""
     calls = events("on_epoch_begin", *STEP[1:], *STEP * 9)
-    assert told(story(calls)) == ["on_epoch_begin", *STEP[1:], (9, list(STEP))]
+    assert event_names(story(calls)) == ["on_epoch_begin", *STEP[1:], (9, list(STEP))]
     step = ["on_train_batch_begin", "before_run", "after_run", "on_train_batch_end"]
     first = ["on_epoch_begin", step[0], "begin", *step[1:]]
     epoch = ["on_epoch_begin", *step * 5, "on_epoch_end"]
     calls = events(*first, *step * 4, "on_epoch_end", *epoch * 2, "end")
-    assert told(story(calls)) == [
+    assert event_names(story(calls)) == [
         *(*first, (4, step), "on_epoch_end"),
         *((2, ["on_epoch_begin", (5, step), "on_epoch_end"]), "end"),
     ]

@@ -93,12 +93,12 @@ IDIOMS: dict[str, Idiom] = {
             "pack/names.py": "from tensorflow import *\n",
         },
     ),
-    "a gone name that a call imports": Idiom(
+    "a removed name that a call imports": Idiom(
         "import importlib\n"
         "importlib.import_module('tensorflow').contrib.image.rotate(1, 2)\n",
         runs=False,
     ),
-    "a gone name through a module": Idiom(
+    "a removed name through a module": Idiom(
         "import through_gone\nthrough_gone.tf.mul(1, 2)\n",
         {"through_gone.py": TF},
         runs=False,
@@ -116,7 +116,7 @@ IDIOMS: dict[str, Idiom] = {
             "    size = tf.get_variable('w', [2]).get_shape()[0].value + 1\n"
         },
     ),
-    "names that NumPy and Python lost": Idiom(
+    "names that NumPy and Python removed": Idiom(
         "import numpy as np\nfrom collections import Mapping\n"
         "np.zeros(1, np.float)\nnp.product([1])\n"
     ),
@@ -139,7 +139,7 @@ IDIOMS: dict[str, Idiom] = {
         "from tensorflow.contrib.staging.python.ops import data_flow_ops\n"
         "tfe.executing_eagerly()\n"
     ),
-    "imports of what libraries lost, that nothing uses": Idiom(
+    "imports of what libraries removed, that nothing uses": Idiom(
         "from json import no_such, loads\nimport numpy.no_such\nloads('1')\n"
         "import helps\nhelps.one()\n",
         {
@@ -237,10 +237,10 @@ IDIOMS: dict[str, Idiom] = {
             "settings_3.py": TF + "x = tf.placeholder(tf.int32, [1, size])\n",
         },
     ),
-    "a name of contrib that is gone": Idiom(
+    "a name of contrib that is removed": Idiom(
         "tf.contrib.image.rotate(tf.zeros([1, 2, 2, 1]), 0.1)\n", runs=False
     ),
-    "a private name that is gone": Idiom(
+    "a private name that is removed": Idiom(
         "from tensorflow.python.ops.rnn_cell_impl import _linear\n_linear(1)\n",
         runs=False,
     ),
@@ -265,7 +265,7 @@ IDIOMS: dict[str, Idiom] = {
     "a module that a library lacks": Idiom(
         "import numpy.not_there\nnumpy.not_there.add(1)\n", runs=False
     ),
-    "both names are gone": Idiom(
+    "both names are removed": Idiom(
         "try:\n    cell = tf.nn.seq2seq\n"
         "except AttributeError:\n    cell = tf.nn.rnn\n",
         runs=False,

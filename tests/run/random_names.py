@@ -63,7 +63,7 @@ def test_names():
     for name, function in list(globals().items()):
         if name.startswith("asks_"):
             try:
-                is_gone = type(function()).__name__ == "Gone"
+                is_gone = type(function()).__name__ == "Removed"
             except Exception:
                 is_gone = True
             gone += [int(name[5:])] * is_gone

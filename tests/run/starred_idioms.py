@@ -87,7 +87,7 @@ STARRED: dict[str, Idiom] = {
             "zeros([2]).tolist(), product([2]), Mapping\n"
         },
     ),
-    "a starred name that is gone": Idiom(
+    "a starred name that is removed": Idiom(
         "from tensorflow.contrib.image import *\nrotate(tf.zeros([1, 2, 2, 1]), 0.1)\n",
         runs=False,
     ),

@@ -13,22 +13,22 @@ from idioms import IDIOMS, files_of
 from launching import ON_NEWEST, launch_fork
 
 from hookbridge import old_programs as migrate
-from hookbridge.old_programs.reading.import_statements import (
+from hookbridge.old_programs.reading.names.import_statements import (
     all_imports,
     canonical,
 )
-from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.named_uses import uses
+from hookbridge.old_programs.reading.names.named_uses import uses
+from hookbridge.old_programs.reading.one_file.modules import Module
 from hookbridge.old_programs.rewriting import file_rewrites
 from hookbridge.old_programs.scanning import diagnosis
 from hookbridge.tf1_names.target import NEWEST
 
 LIVING = [name for name, idiom in IDIOMS.items() if idiom.runs]
 DEAD = [name for name, idiom in IDIOMS.items() if not idiom.runs]
-# Gone names by a call, by a star, of a library, and in a branch.
+# Removed names by a call, by a star, of a library, and in a branch.
 SOME_DEAD = (
-    "a gone name that a call imports",
-    "a starred name that is gone",
+    "a removed name that a call imports",
+    "a starred name that is removed",
     "a name that a library lacks",
     "a branch that is taken",
 )

@@ -17,7 +17,7 @@ from launching import IS_215, ON_NEWEST, PROGRAMS, launch_fork, output_of
 import hookbridge as hb
 from hookbridge.contrib import namespace, private_modules
 from hookbridge.ground.compat import installed_tf_version
-from hookbridge.old_programs.reading.import_statements import canonical
+from hookbridge.old_programs.reading.names.import_statements import canonical
 from hookbridge.tf1_names.contrib_names import AREAS, NAMES, Source, is_available
 from hookbridge.tf1_names.resolution import resolve
 from hookbridge.tf1_names.target import DATA, NEWEST, Target, table
@@ -280,7 +280,7 @@ def test_what_files_of_contrib_handed_on_is_found_in_private_modules() -> None:
     assert tested == {tuple(file.split(".")) for file in rows}
     for file, names in HANDED_ON.items():
         area, last = file.partition(".")[0], file.rpartition(".")[2]
-        module = namespace.load(Source.parse(rows[f"{area}.{last}"]))
+        module = namespace.resolve_source(Source.parse(rows[f"{area}.{last}"]))
         value: Any = namespace.root()
         for part in file.split("."):
             value = getattr(value, part)

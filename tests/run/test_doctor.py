@@ -12,7 +12,7 @@ from launching import PROGRAMS, ROOT
 from one_line import one_line_of_error
 
 from hookbridge.cli import main
-from hookbridge.ground import installed
+from hookbridge.ground.imports import installed
 from hookbridge.old_programs.scanning import diagnosis
 from hookbridge.old_programs.scanning.scan import scan
 from hookbridge.tf1_names import contrib_names

@@ -12,7 +12,7 @@ from launching import IS_215, ON_NEWEST, PROGRAMS, launch, launch_fork, output_o
 from one_line import is_one_line
 from written_files import write_files
 
-from hookbridge.old_programs.reading.modules import Module, read_module
+from hookbridge.old_programs.reading.one_file.modules import Module, read_module
 
 TF1 = PROGRAMS / "tf1"
 

@@ -1,4 +1,4 @@
-"""Every name, method and argument that Python and NumPy have lost is told.
+"""Every name, method and argument that Python and NumPy removed is told.
 
 The records are of Python 3.7 and NumPy 1.18, with which TensorFlow 1.15 ran.
 """

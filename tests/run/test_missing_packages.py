@@ -11,7 +11,8 @@ import pytest
 from written_files import write_files
 
 from hookbridge.cli import main
-from hookbridge.ground import compat, installed
+from hookbridge.ground import compat
+from hookbridge.ground.imports import installed
 from hookbridge.old_programs.scanning import diagnosis, verdict
 from hookbridge.tf1_names.target import NEWEST
 

@@ -33,7 +33,7 @@ NAMES = [
     if "." not in name and f"{module}.{name}" not in RECORD
 ]
 # What a program does with each name that it gets.
-ASKING = """
+LOOKING_UP = """
 import inspect, json, operator, sys
 import tensorflow as tf
 
@@ -46,14 +46,14 @@ def arguments(value):
     except (TypeError, ValueError):
         return {}
 
-def ask(name, value, place, old):
-    is_gone, public = type(value).__name__ == "Gone", value
+def look_up(name, value, place, old):
+    is_removed, public = type(value).__name__ == "Removed", value
     if place.startswith("tf."):
         public = operator.attrgetter(place[3:].replace("compat.v1.", ""))(tf)
-    today = {} if is_gone else arguments(value)
+    today = {} if is_removed else arguments(value)
     is_open = any(one.kind is one.VAR_KEYWORD for one in today.values())
     lost = [] if is_open or not today else sorted(set(old or ()) - set(today))
-    found[name] = [is_gone, value is public, lost]
+    found[name] = [is_removed, value is public, lost]
 
 """
 # Arguments that hardly a program names, or of functions that no program calls.
@@ -67,16 +67,16 @@ OF_NO_USE = {
 
 
 @pytest.fixture(scope="module")
-def asked(
+def looked_up(
     tmp_path_factory: pytest.TempPathFactory, launcher: ForkServer
 ) -> dict[str, Any]:
-    """What a program gets for each name: whether gone, the public one, and less."""
-    folder = tmp_path_factory.mktemp("asked")
-    lines = [ASKING]
+    """What a program gets for each name: whether removed, the public one, and less."""
+    folder = tmp_path_factory.mktemp("looked_up")
+    lines = [LOOKING_UP]
     for module, name in NAMES:
         full, place = f"{module}.{name}", table("keras-2.3")[module][name][0]
         lines.append(f"from {module} import {name} as one")
-        lines.append(f"ask({full!r}, one, {place!r}, {RECORD[module][name]})")
+        lines.append(f"look_up({full!r}, one, {place!r}, {RECORD[module][name]})")
     lines.append("print(json.dumps(found))\n")
     output = output_of(launcher, folder, "\n".join(lines))
     found: dict[str, Any] = json.loads(output.splitlines()[-1])
@@ -89,13 +89,13 @@ def test_every_name_is_known() -> None:
     assert len(NAMES) > 1300
 
 
-def test_a_program_gets_each_name_as_the_table_says(asked: dict[str, Any]) -> None:
-    """What has a public name is the same object; what is gone raises when used."""
+def test_a_program_gets_each_name_as_the_table_says(looked_up: dict[str, Any]) -> None:
+    """What has a public name is the same object; what is removed raises when used."""
     wrong = []
     for module, name in NAMES:
-        is_gone, is_public, _ = asked[f"{module}.{name}"]
+        is_removed, is_public, _ = looked_up[f"{module}.{name}"]
         place = table("keras-2.3")[module][name][0]
-        if is_gone != (not place) or not is_public:
+        if is_removed != (not place) or not is_public:
             wrong.append(f"{module}.{name}")
     assert wrong == [old_keras.OPTIMIZER]
 
@@ -128,9 +128,9 @@ def test_an_optimizer_of_the_programs_own_trains(
     assert optimizer.code == "KERAS_BY_RUN"
 
 
-def test_every_argument_that_is_lost_is_told(asked: dict[str, Any]) -> None:
+def test_every_argument_that_is_lost_is_told(looked_up: dict[str, Any]) -> None:
     untold = {}
-    for full, (_, _, lost) in asked.items():
+    for full, (_, _, lost) in looked_up.items():
         name = full.rpartition(".")[2]
         known = keras_arguments.of_class(name).keys() | {"args", "kwargs"}
         if left := set(lost) - known:
@@ -214,6 +214,46 @@ def test_what_keras_3_has_is_left_to_it(tmp_path: Path) -> None:
     )
     assert not diagnose([tmp_path / "new.py"], NEWEST).report.findings
     assert old_keras.last_keras("keras.layers.Dense") == 3
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_old"),
+    [
+        ("LSTM(2, batch_input_shape=(1, 2, 3))", True),
+        ("Dense(2, batch_size=3, input_shape=(2,))", True),
+        ("Dense(2, weights=[w])", True),
+        ("Embedding(2, 3, weights=[w]), Input((2,), batch_size=3)", False),
+        ("model.fit(x, y, workers=2)", True),
+        ("model.compile('sgd', 'mse', sample_weight_mode='temporal')", True),
+        ("model._make_predict_function()", True),
+        ("model.get_layer('a').output_shape, model.output_shape", True),
+        ("model.layers[0].get_output_at(0)", True),
+        ("model.layers[1:], model.output_shape, model.input_shape", False),
+        ("print(model.optimizer.lr)", True),
+        ("layer.add_weight('w', (1, 2)), model.reset_states()", True),
+        ("layer.add_weight((1, 2)), environment.reset_states()", False),
+        ("f = 'w' + str(n) + '.hdf5'\nModelCheckpoint(f)", True),
+        ("ModelCheckpoint(os.path.join(d, 'w-{}.h5'.format(n)))", True),
+        ("ModelCheckpoint('m.keras'), ModelCheckpoint(f)", False),
+        ("ModelCheckpoint('w.weights.h5', save_weights_only=True)", False),
+        ("ModelCheckpoint('m.keras', period=2)", True),
+        ("model.save_weights('w.h5'), model.load_weights('w.h5')", True),
+        ("model.save_weights('w.weights.h5'), net.save_weights('w.npy')", False),
+        ("model.save('m.h5')", True),
+        ("keras.ops.add(1, 2), model.save('m.h5')", False),
+    ],
+)
+def test_what_keras_3_refuses_means_keras_2(
+    statement: str, is_old: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "old.py").write_text(
+        "import keras\nfrom keras.callbacks import ModelCheckpoint\n"
+        f"from keras.layers import LSTM, Dense, Embedding, Input\n{statement}\n"
+    )
+    found = {
+        one.code for one in diagnose([tmp_path / "old.py"], NEWEST).report.findings
+    }
+    assert ("KERAS2_NAME" in found) == is_old
 
 
 VERSIONED = """import tensorflow as tf

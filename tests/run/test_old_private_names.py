@@ -17,7 +17,7 @@ from launching import output_of
 
 import hookbridge as hb
 from hookbridge.contrib import private_modules
-from hookbridge.old_programs.reading.import_statements import as_v1
+from hookbridge.old_programs.reading.names.import_statements import as_v1
 from hookbridge.old_programs.scanning.diagnosis import diagnose
 from hookbridge.tf1_names.resolution import resolve
 from hookbridge.tf1_names.target import NEWEST, Target

@@ -13,7 +13,7 @@ from program_table import WHOLE
 
 from hookbridge.cli import main
 from hookbridge.reference.comparison import compare
-from hookbridge.reference.recording_files import Recording
+from hookbridge.reference.recordings.recording_files import Recording
 
 pytestmark = pytest.mark.slow
 

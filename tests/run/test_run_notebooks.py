@@ -15,8 +15,8 @@ from written_files import write_files
 
 from hookbridge import errors
 from hookbridge.cli import main
-from hookbridge.old_programs.reading.notebooks import Cell, parse
-from hookbridge.old_programs.reading.program_files import read_program
+from hookbridge.old_programs.reading.one_file.notebooks import Cell, parse
+from hookbridge.old_programs.reading.whole_programs.program_files import read_program
 from hookbridge.old_programs.run import notebook_cells
 from hookbridge.old_programs.scanning import diagnosis
 

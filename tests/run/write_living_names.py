@@ -12,7 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.contrib import namespace
-from hookbridge.contrib.gone import Gone
+from hookbridge.contrib.without_replacement import Removed
 from hookbridge.tf1_names import contrib_names
 from hookbridge.tf1_names.target import table
 
@@ -21,7 +21,7 @@ MORE = {"estimator": ["estimator.experimental"], "data": ["tf.compat.v1.data"]}
 
 
 def listed(source: str) -> list[str]:
-    module = namespace.load(contrib_names.Source.parse(source))
+    module = namespace.resolve_source(contrib_names.Source.parse(source))
     return [n for n in dir(module) if not n.startswith("_")]
 
 
@@ -35,11 +35,11 @@ def main() -> None:
     for area in sorted({*known, *contrib_names.AREAS} - {""}):
         module: Any = namespace.root()
         for part in area.split("."):
-            module = getattr(module, part, Gone(area))
+            module = getattr(module, part, Removed(area))
         names = [
             name
             for name in sorted(known.get(area, ()))
-            if not isinstance(getattr(module, name, Gone(name)), Gone)
+            if not isinstance(getattr(module, name, Removed(name)), Removed)
         ]
         if names:
             found[area] = names

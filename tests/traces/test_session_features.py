@@ -42,10 +42,10 @@ def test_each_session_has_its_own_variables_until_it_is_closed(opens: Opens) -> 
     assert first.run(variable) == 2.0
     program = first._plans.get((structure_key(add), ())).program
     with compat.private("eager_mode")():
-        assert program.run_alone([], {}, program.own_functions)[0] == 3.0
+        assert program.run_alone([], {}, program.traced_alone)[0] == 3.0
         first.close()
         with pytest.raises(tf.errors.NotFoundError, match="does not exist"):
-            program.run_alone([], {}, program.own_functions)
+            program.run_alone([], {}, program.traced_alone)
 
 
 def test_iterators_and_queues_are_shared_by_runs(opens: Opens) -> None:

@@ -12,7 +12,7 @@ import tensorflow as tf
 
 import hookbridge as hb
 from hookbridge import testing
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.training.job import TrainingJob
 from hookbridge.jobs.training.training_settings import TrainingSettings
 

@@ -99,7 +99,7 @@ def bucket_by_sequence_length(
 
 
 def _listed(name: str, value: object, number: int) -> list[Any]:
-    """One value for each bucket."""
+    """Return a value for each bucket."""
     values = list(value) if isinstance(value, list | tuple) else [value] * number
     if len(values) != number:
         raise ValueError(f"{name} {values} must have num_buckets ({number}) elements")
@@ -166,7 +166,7 @@ def _dequeued(queue: Any, size: Any, allows_less: bool) -> list[Any]:
 
 
 def _summarize(top: Any, queues: Sequence[Any], capacity: int) -> None:
-    """Summaries of the queues; as on 1.15, those of the buckets have the top's size."""
+    """Summarize the queues; as on 1.15, those of the buckets have the top's size."""
     size = tf.cast(top.size(), tf.float32)
     for queue in queues:
         v1.summary.scalar(f"bucket/{queue.name}/size", size)

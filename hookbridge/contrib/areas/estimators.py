@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.estimator import private, revive
+from hookbridge.estimator import private, restored_package
 from hookbridge.jobs.loops.towers import replicate_model_fn as towers
 
 
@@ -119,7 +119,7 @@ def numpy_input_fn(
     num_threads: int = 1,
 ) -> Any:
     """`tf.contrib.learn.io.numpy_input_fn`, which shuffles unless told otherwise."""
-    return revive.namespaces().v1.inputs.numpy_input_fn(
+    return restored_package.namespaces().v1.inputs.numpy_input_fn(
         x, y, batch_size, num_epochs, shuffle, queue_capacity, num_threads
     )
 
@@ -135,7 +135,7 @@ def pandas_input_fn(
     target_column: str = "target",
 ) -> Any:
     """`tf.contrib.learn.io.pandas_input_fn`, which shuffles unless told otherwise."""
-    return revive.namespaces().v1.inputs.pandas_input_fn(
+    return restored_package.namespaces().v1.inputs.pandas_input_fn(
         x,
         y,
         batch_size,

@@ -32,25 +32,25 @@ def parse_values(
             raise ValueError(f"Unknown hyperparameter type for {name}")
         if name in parsed:
             raise ValueError(f"Multiple assignments to variable '{name}' in {values}")
-        of = type_map[name]
+        kind = type_map[name]
         if match["values"] is None:
-            parsed[name] = _parsed(name, of, match["value"], values)
+            parsed[name] = _parsed(name, kind, match["value"], values)
         else:
             words = filter(None, re.split(r"[ ,]", match["values"]))
-            parsed[name] = [_parsed(name, of, word, values) for word in words]
+            parsed[name] = [_parsed(name, kind, word, values) for word in words]
     return parsed
 
 
-def _parsed(name: str, of: type, word: str, values: str) -> Any:
-    """One value of a hyperparameter, read as its type is."""
+def _parsed(name: str, kind: type, word: str, values: str) -> Any:
+    """Return a value of a hyperparameter, read as its type is."""
     try:
-        if of is bool:
+        if kind is bool:
             booleans = {"true": True, "True": True, "false": False, "False": False}
             return booleans[word] if word in booleans else bool(int(word))
-        return of(word)
+        return kind(word)
     except ValueError:
         raise ValueError(
-            f"Could not parse hyperparameter '{name}' of type '{of.__name__}' with "
+            f"Could not parse hyperparameter '{name}' of type '{kind.__name__}' with "
             f"value '{word}' in {values}"
         ) from None
 
@@ -80,15 +80,15 @@ class HParams:
 
     def set_hparam(self, name: str, value: Any) -> None:
         """Set a hyperparameter that exists, to a value of its type."""
-        of, is_list = self._hparam_types[name]
+        kind, is_list = self._hparam_types[name]
         if isinstance(value, list) != is_list:
             expected = "Must pass" if is_list else "Must not pass"
-            kind = "multi" if is_list else "single"
-            raise ValueError(f"{expected} a list for {kind}-valued parameter: {name}")
+            form = "multi" if is_list else "single"
+            raise ValueError(f"{expected} a list for {form}-valued parameter: {name}")
         if is_list:
-            cast = [_cast(name, of, element) for element in value]
+            cast = [_cast(name, kind, element) for element in value]
         else:
-            cast = _cast(name, of, value)
+            cast = _cast(name, kind, value)
         setattr(self, name, cast)
 
     def del_hparam(self, name: str) -> None:
@@ -99,7 +99,7 @@ class HParams:
 
     def parse(self, values: str) -> HParams:
         """Override values with those of a string; see `parse_values`."""
-        types = {name: of for name, (of, _) in self._hparam_types.items()}
+        types = {name: kind for name, (kind, _) in self._hparam_types.items()}
         return self.override_from_dict(parse_values(values, types))
 
     def override_from_dict(self, values_dict: Mapping[str, Any]) -> HParams:
@@ -143,13 +143,15 @@ class HParams:
         return f"{type(self).__name__}({sorted(self.values().items())})"
 
 
-def _cast(name: str, of: type, value: object) -> Any:
+def _cast(name: str, kind: type, value: object) -> Any:
     """Return the value, cast to its hyperparameter's type if the cast loses nothing."""
-    failure = f"Could not cast hparam '{name}' of type '{of}' from value {value!r}"
-    if of is type(None):
+    failure = f"Could not cast hparam '{name}' of type '{kind}' from value {value!r}"
+    if kind is type(None):
         return value
     kinds: tuple[Any, ...] = ((str, bytes), bool, numbers.Integral)
-    kind = next((k for k in kinds if issubclass(of, k)), numbers.Number)
-    if not isinstance(value, kind) or (isinstance(value, bool) and of is not bool):
+    accepted = next((k for k in kinds if issubclass(kind, k)), numbers.Number)
+    if not isinstance(value, accepted) or (
+        isinstance(value, bool) and kind is not bool
+    ):
         raise ValueError(failure)
-    return of(value)
+    return kind(value)

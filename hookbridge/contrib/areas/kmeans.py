@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hookbridge.estimator import revive
+from hookbridge.estimator import restored_package
 
 
-class KMeansClustering(revive.namespaces().v1.experimental.KMeans):  # type: ignore[misc]
+class KMeansClustering(restored_package.namespaces().v1.experimental.KMeans):  # type: ignore[misc]
     """The estimator of Estimator's package, whose seed was called `random_seed`."""
 
     def __init__(

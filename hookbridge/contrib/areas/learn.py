@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from hookbridge.estimator import revive
+from hookbridge.estimator import restored_package
 from hookbridge.jobs.loops.clusters.train_and_evaluate import train_and_evaluate
 
 
 def _estimator() -> Any:
-    return revive.namespaces().v1
+    return restored_package.namespaces().v1
 
 
 class TaskType:

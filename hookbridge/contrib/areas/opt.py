@@ -136,7 +136,7 @@ def _parts(parts: Any) -> list[Any]:
 
 
 def _entries(variables: Iterable[Any]) -> dict[str, Any]:
-    """`{name in the checkpoint: variable, or the parts of one}`."""
+    """Return `{name in the checkpoint: variable, or the parts of one}`."""
     entries: dict[str, Any] = {}
     for entry, variable in saved.entries_of(variables).items():
         if entry.slice:

@@ -192,11 +192,11 @@ class AttentionCellWrapper(RNNCell):  # type: ignore[misc]
             weights = v1.get_variable("attn_w", [1, 1, self._size, self._vec_size])
             vector = v1.get_variable("attn_v", [self._vec_size])
             features = tf.nn.conv2d(window[:, :, None], weights, 1, "SAME")[:, :, 0]
-            asked = linear([query], self._vec_size, True)[:, None]
-        scores = tf.reduce_sum(vector * tf.tanh(features + asked), 2)
+            projected = linear([query], self._vec_size, True)[:, None]
+        scores = tf.reduce_sum(vector * tf.tanh(features + projected), 2)
         return tf.reduce_sum(tf.nn.softmax(scores)[:, :, None] * window, 1)
 
 
 def _product(x: Any, size: int, name: str) -> Any:
-    """`x` `[batch, depth]` through a matrix of that name, as `[batch, size]`."""
+    """Return `x` `[batch, depth]` through a matrix of that name: `[batch, size]`."""
     return tf.matmul(x, v1.get_variable(name, [x.shape[1], size], x.dtype))

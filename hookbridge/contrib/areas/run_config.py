@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hookbridge.estimator import revive
+from hookbridge.estimator import restored_package
 
 # Attributes that do not change `uid`, as in TensorFlow 1. The name is private, but
 # programs with a `uid` of their own read it.
@@ -20,7 +20,7 @@ _DEFAULT_UID_WHITE_LIST = (
 )
 
 
-class RunConfig(revive.namespaces().v1.RunConfig):  # type: ignore[misc]
+class RunConfig(restored_package.namespaces().v1.RunConfig):  # type: ignore[misc]
     """Estimator's `RunConfig` with the arguments of `tf.contrib.learn`.
 
     Estimators do not read `num_cores` and the two after it; nor do they here.

@@ -16,7 +16,7 @@ import types
 from typing import Any, NamedTuple
 
 from hookbridge.errors import PrivateNameMovedError
-from hookbridge.ground.installed import KERAS
+from hookbridge.ground.imports.installed import KERAS
 
 
 class PrivateFrame(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any
 from absl import logging
 
 from hookbridge.errors import MissingExtraError
-from hookbridge.ground import extras, installed
+from hookbridge.ground.imports import extras, installed
 
 # The last TensorFlow, (major, minor), whose `tf.keras` is Keras 2 by itself.
 LAST_WITH_KERAS2 = (2, 15)

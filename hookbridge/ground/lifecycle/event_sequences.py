@@ -41,7 +41,7 @@ def expected_events(
       first_step: global step before the run. A multiple of `steps_per_epoch` in
         `fit`: there it is `initial_epoch * steps_per_epoch`.
       validation_batches: how many batches the guest sees in the validation after each
-        epoch; 0 if it sees only its begin and end; None without validation.
+        epoch; 0 if it sees only its start and end; None without validation.
       steps_per_execution: training steps in one run or one execution.
       ending: `"clean"`, `"end_of_data"` (the step after the last one found no data:
         it began and did not end), `"error_in_step"` (an exception escaped from that

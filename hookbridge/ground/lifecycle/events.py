@@ -239,7 +239,7 @@ ALIASES: dict[str, str] = {
 
 
 def events_of(guest: Kind) -> tuple[Event, ...]:
-    """All events of a guest kind, in the order in which they are documented.
+    """Return the events of a kind of guest, in the documented order.
 
     Args:
       guest: `"hook"` or `"callback"`.

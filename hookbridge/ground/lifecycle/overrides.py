@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from hookbridge.ground.installed import KERAS
+from hookbridge.ground.imports.installed import KERAS
 from hookbridge.ground.lifecycle.events import Kind, events_of
 from hookbridge.ground.protocols import Callback
 

@@ -27,13 +27,13 @@ def drawing(name: str, width: float, height: float, parts: Iterable[str]) -> str
 
 
 def text(x: float, y: float, words: str, css: str = "", more: str = "") -> str:
-    """Return words at a place: their begin, or `middle` or `end` by `css`."""
+    """Return words at a place: their start, or `middle` or `end` by `css`."""
     kind = f' class="{css}"' if css else ""
     return f'<text x="{x}" y="{y}"{kind}{more}>{html.escape(words)}</text>'
 
 
 def ticks(low: float, high: float, *, whole: bool = False) -> Sequence[float]:
-    """Three to six round numbers that span `low` to `high`."""
+    """Return three to six round numbers that span `low` to `high`."""
     if low == high:
         return [low]
     rough = (high - low) / 4
@@ -132,7 +132,7 @@ def _curve(
 
 
 def thinned(points: Points) -> Points:
-    """About `_MOST_POINTS` of the points at most, always with the last one."""
+    """Return at most about `_MOST_POINTS` of the points, always with the last one."""
     stride = max(1, -(-len(points) // _MOST_POINTS))
     return points[:-1:stride] + points[-1:]
 

@@ -76,7 +76,7 @@ def _column(place: int, column: Column, kinds: Sequence[str]) -> str:
 def _brackets(
     items: Sequence[Item], first: int = 0
 ) -> Iterator[tuple[int, int, int, int]]:
-    """`(first column, column after the last, times, level)`; level 1 is innermost."""
+    """Yield `(first column, column after the last, times, level)`; 1 is innermost."""
     for item in items:
         after = first + len(list(columns_of([item])))
         if not isinstance(item, Column):

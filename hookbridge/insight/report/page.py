@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Sequence
 from string import Template
 
-from hookbridge.ground.package_files import packaged
+from hookbridge.ground.imports.package_files import packaged
 
 _TEMPLATE = packaged("hookbridge.insight.report", "page.html")
 _LONG = 12  # characters of a word that may be broken

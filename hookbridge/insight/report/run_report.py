@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hookbridge.ground import compat
-from hookbridge.ground.counted import counted
+from hookbridge.ground.texts.counted import counted
 from hookbridge.insight.guest_profile import BRIDGE, WAITING
 from hookbridge.insight.report import charts, event_pictures
 from hookbridge.insight.report.account import Account
@@ -79,7 +79,7 @@ def _body(report: RunReport) -> Iterator[str]:
 
 
 def _guests(recorded: Sequence[Run]) -> Iterator[str]:
-    """When and how often guests were called, and what each of them cost."""
+    """Yield when and how often guests were called, and what each of them cost."""
     yield _heading("Who is called when", "order") + event_pictures.ORDER_LEGEND
     for run in recorded:
         for account in run.accounts:
@@ -134,7 +134,7 @@ def _same_values(one: Mapping[str, Points], other: Mapping[str, Points]) -> bool
 
 
 def _timelines(run: Run) -> Iterator[str]:
-    """Yield the processes of a run share one axis."""
+    """Yield the timelines of the processes of a run, on one axis."""
     times = [a.started + call.secs for a in run.accounts for call in a.calls] or [0.0]
     for account in run.accounts:
         yield _subheading(run, account.process)
@@ -150,7 +150,7 @@ def event_header(runs: Sequence[Run]) -> list[str]:
 
 
 def event_rows(runs: Sequence[Run]) -> Iterator[list[str]]:
-    """Each guest and event, and how often it came in each process."""
+    """Yield each guest and event, and how often it came in each process."""
     accounts = [account for run in runs for account in run.accounts]
     for name in dict.fromkeys(name for account in accounts for name in account.guests):
         (facts, *_) = (a.guests[name] for a in accounts if name in a.guests)

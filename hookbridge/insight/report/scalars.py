@@ -26,7 +26,7 @@ class Curve(NamedTuple):
 
 
 def read_curves(directory: str | Path) -> dict[Curve, Points]:
-    """Every curve below the directory of a run, those of CSV files first.
+    """Return every curve below the directory of a run, those of CSV files first.
 
     Numbers that are not finite are left out.
     """
@@ -48,7 +48,7 @@ def read_curves(directory: str | Path) -> dict[Curve, Points]:
 
 
 def event_scalars(file: str | Path) -> Iterator[tuple[str, int, float]]:
-    """`(tag, step, value)` of each scalar in an event file, of TF1 or of TF2."""
+    """Yield `(tag, step, value)` of each scalar in an event file, of TF1 or of TF2."""
     import tensorflow as tf
 
     # Without its wrapper, which logs that it is deprecated; its replacement needs eager
@@ -67,7 +67,7 @@ def event_scalars(file: str | Path) -> Iterator[tuple[str, int, float]]:
 
 
 def _cells(file: Path) -> Iterator[tuple[str, str, float, float]]:
-    """`(axis, column, x, number)` of a CSV file that counts epochs or steps."""
+    """Yield `(axis, column, x, number)` of a CSV file that counts epochs or steps."""
     with file.open(newline="", encoding="utf-8") as stream:
         header, *rows = [*csv.reader(stream)] or [[]]
     if header[:1] and header[0] in _FIRST_COLUMNS:

@@ -44,7 +44,7 @@ def story(events: Sequence[EventCall]) -> list[Item]:
 
 
 def _is_whole(block: Sequence[Item]) -> bool:
-    """Return whether a block neither begins with an end nor ends with a begin."""
+    """Return whether a block neither begins with an end nor ends with a start."""
     begins_late = _event(block[0], 0).endswith(("_end", "after_run"))
     return not (begins_late or _event(block[-1], -1).endswith(("_begin", "before_run")))
 
@@ -55,7 +55,7 @@ def _event(item: Item, place: int) -> str:
 
 
 def _columns(events: Sequence[EventCall]) -> Iterator[Column]:
-    """Call of the same event to one guest after the other become one column."""
+    """Yield one column for calls of the same event to guests one after the other."""
     event, guests = "", frozenset[int]()
     for call in _setters_sorted(events):
         if call.name != event or call.guest in guests:

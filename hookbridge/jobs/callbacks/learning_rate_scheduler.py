@@ -84,7 +84,7 @@ class LearningRateScheduler(ReadyMade):
 
 
 def _refuse_schedule_by_epoch(schedule: Callable[[int], float]) -> None:
-    """Keras's callback of the same name calls its schedule by epoch."""
+    """Refuse a schedule by epoch, which Keras's callback of this name takes."""
     arguments = list(parameters_of(schedule))
     if arguments[:1] == ["epoch"]:
         raise errors.InvalidArgumentError(

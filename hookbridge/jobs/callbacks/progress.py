@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from hookbridge import errors
-from hookbridge.ground import live_lines
 from hookbridge.ground.arguments import (
     optional_count,
     seconds,
@@ -20,6 +19,7 @@ from hookbridge.ground.arguments import (
     with_arguments,
 )
 from hookbridge.ground.protocols import Logs
+from hookbridge.ground.texts import live_lines
 from hookbridge.jobs.callbacks.ready_made import ReadyMade
 
 TERMINAL_SECS, FILE_SECS = 0.2, 10.0
@@ -166,7 +166,7 @@ class Progress(ReadyMade):
 
 @dataclass
 class _Run:
-    """One loop from its begin to its end. (Its attributes are not saved for a restart.)
+    """One loop from its start to its end. (Its attributes are not saved for a restart.)
 
     `step` counts the training steps of the model, or the batches of the loop, and
     `last` is where it ends, if the user or the loop knows that.
@@ -220,7 +220,7 @@ class _Run:
         return self.step + max(int(planned), 0)
 
     def _position(self, last: int | None) -> Iterator[str]:
-        """Which loop it is, unless it trains, and its epoch and step."""
+        """Return the loop's name unless it trains, and its epoch and step."""
         if self.loop != "train":
             yield self.loop
         has_epochs = self.params.get("steps") is not None

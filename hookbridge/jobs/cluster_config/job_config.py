@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.ground import extras
 from hookbridge.ground.arguments import shown, why_no_file
-from hookbridge.ground.nearest_names import suggestion
+from hookbridge.ground.imports import extras
+from hookbridge.ground.texts.nearest_names import suggestion
 
 JOBS = ("chief", "worker", "ps", "evaluator")
 _TYPES = ("masterType", "workerType", "parameterServerType", "evaluatorType")
@@ -108,7 +108,7 @@ def _read(path: str) -> dict[str, str]:
             )
     if not nodes:
         raise errors.InvalidArgumentError(
-            f"{path} has no keys; expected some such as `scaleTier: CUSTOM` and "
+            f"{path} has no keys; expected keys such as `scaleTier: CUSTOM` and "
             "`masterType: n1-standard-4`."
         )
     texts = {k: v.value for k, v in nodes.items() if isinstance(v, yaml.ScalarNode)}

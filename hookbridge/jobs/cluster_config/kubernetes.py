@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hookbridge.ground import exit_codes
+from hookbridge.ground.processes import exit_codes
 from hookbridge.jobs.cluster_config.job_config import JOBS
 from hookbridge.jobs.cluster_config.job_order import PORT, JobOrder, Replicas
 
@@ -109,7 +109,7 @@ def _job(order: JobOrder, replicas: Replicas) -> dict[str, Any]:
 
 
 def _tf_config(order: JobOrder, job: str) -> str:
-    """`TF_CONFIG` as text, in which Kubernetes writes the index of the pod."""
+    """Return `TF_CONFIG` as a string into which Kubernetes writes the pod's index."""
     cluster = {
         replica.job: [
             f"{order.name}-{replica.job}-0-{index}.{order.name}:{PORT}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 
-from hookbridge.ground import exit_codes
+from hookbridge.ground.processes import exit_codes
 from hookbridge.jobs.cluster_config.job_order import PORT, JobOrder
 
 _SCRIPT = (

@@ -10,7 +10,7 @@ import webbrowser
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from hookbridge.ground.counted import counted
+from hookbridge.ground.texts.counted import counted
 from hookbridge.insight.report.account import accounts
 from hookbridge.insight.report.run_report import Run, write_html
 from hookbridge.jobs.demo import report

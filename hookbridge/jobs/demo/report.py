@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from hookbridge.ground import compat, lifecycle
-from hookbridge.ground.text_table import aligned
+from hookbridge.ground.texts.text_table import aligned
 from hookbridge.insight.report.account import Account, finite
 from hookbridge.insight.report.run_report import (
     COSTS_HEADER,
@@ -39,7 +39,7 @@ _CUT = (
 
 
 def differences(runs: Sequence[Run], settings: DemoSettings) -> list[str]:
-    """One line for each place where a guest did not see the documented events."""
+    """Return a line for each place where a guest missed a documented event."""
     return [
         f"{name} in {run.name}, {account.process}: {line}"
         for run in runs
@@ -77,7 +77,7 @@ def _check_guest(
 
 
 def as_json(runs: Sequence[Run], settings: DemoSettings, faults: Sequence[str]) -> str:
-    """Everything that the table shows."""
+    """Return everything that the table shows."""
     loops = {
         run.name: {
             "loop": run.title,

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hookbridge import errors
-from hookbridge.ground import compat, extras
+from hookbridge.ground import compat
 from hookbridge.ground.arguments import check_divides, writable
-from hookbridge.ground.package_files import of_wheel
+from hookbridge.ground.imports import extras
+from hookbridge.ground.imports.package_files import of_wheel
 
 # This file marks the directory of a demo; the next demo may replace its files.
 MARKER = "written_by_hookbridge_demo"
@@ -38,10 +39,7 @@ class DemoSettings:
         return TRAINING_IMAGES // self.batch_size
 
     def trainers(self, loop: str) -> int:
-        """Return the processes of a loop's cluster that train.
-
-        0 if it needs no cluster.
-        """
+        """Return how many processes of a loop's cluster train; 0 without a cluster."""
         return 0 if loop == "fit" and needs_keras_2() else self.num_trainers
 
     def missing(self) -> list[str]:

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hookbridge.ground.lazy import attach
+from hookbridge.ground.imports.lazy import attach
 
 if TYPE_CHECKING:
-    from hookbridge.ground.tf_config import ClusterConfig as ClusterConfig
+    from hookbridge.ground.processes.tf_config import ClusterConfig as ClusterConfig
     from hookbridge.jobs.loops.callable_session import (
         CallableSessionHook as CallableSessionHook,
     )
@@ -48,7 +48,7 @@ __all__, __getattr__, __dir__ = attach(
     __name__,
     {
         "CallableSessionHook": "hookbridge.jobs.loops.callable_session",
-        "ClusterConfig": "hookbridge.ground.tf_config",
+        "ClusterConfig": "hookbridge.ground.processes.tf_config",
         "GroupStopHook": "hookbridge.jobs.loops.group_stop.hook",
         "LocalCluster": "hookbridge.jobs.loops.tasks.local_cluster",
         "OwnLoop": "hookbridge.jobs.loops.own_loop",

@@ -19,7 +19,6 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.guests import kinds
 from hookbridge.ground import compat
-from hookbridge.ground.nearest_names import suggestion
 from hookbridge.ground.protocols import Session
 from hookbridge.ground.structures import (
     RecentlyUsed,
@@ -28,6 +27,7 @@ from hookbridge.ground.structures import (
     is_empty,
     structure_key,
 )
+from hookbridge.ground.texts.nearest_names import suggestion
 
 v1 = tf.compat.v1
 

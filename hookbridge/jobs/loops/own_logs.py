@@ -27,8 +27,8 @@ def check(logs: object) -> None:
     if logs is None or callable(logs) or isinstance(logs, Mapping) or is_names:
         return
     raise errors.InvalidArgumentError(
-        f"logs must be the names of what the step returns, a mapping of names to "
-        f"metrics, or a function of what the step returns; received {shown(logs)}."
+        f"Received logs={shown(logs)}; expected the names of what the step returns, a "
+        "mapping of names to metrics, or a function of what the step returns."
     )
 
 
@@ -74,7 +74,7 @@ class OwnEpochLogs:
         self.begin()
 
     def begin(self) -> None:
-        """Begin an epoch: means and metrics begin anew."""
+        """Begin an epoch: means and metrics start over."""
         self._means: dict[str, RunningMean] = {}
         self._earlier = Means()  # what an earlier run had of this epoch
         self.last: dict[str, Any] = {}
@@ -179,7 +179,7 @@ def _of_mapping(returned: Mapping[Any, Any], logs: Logs) -> dict[str, Any]:
 
 
 def numbers(logs: Mapping[str, Any]) -> dict[str, Any]:
-    """Log as Python numbers where they are numbers."""
+    """Return logs whose numbers are Python's own."""
     return {name: _number(value) for name, value in logs.items()}
 
 
@@ -205,10 +205,7 @@ def _number(value: object) -> Any:
 
 
 def _size(args: Sequence[Any]) -> int:
-    """Return the number of examples in a batch, over all replicas.
-
-    1 if nobody can tell.
-    """
+    """Return the number of examples in a batch, over all replicas; 1 if unknown."""
     for item in tf.nest.flatten(list(args)):
         parts = getattr(item, "values", None)
         parts = parts if isinstance(parts, tuple) else (item,)  # `PerReplica`

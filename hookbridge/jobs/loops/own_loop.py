@@ -24,7 +24,7 @@ from hookbridge.ground.arguments import (
     shown,
     with_arguments,
 )
-from hookbridge.ground.patching import InstanceMethods, assign
+from hookbridge.ground.patching import Patches, assign
 from hookbridge.ground.protocols import KerasModel
 from hookbridge.ground.step_errors import END_OF_DATA
 from hookbridge.jobs.loops import own_evaluation, own_logs
@@ -91,7 +91,7 @@ class OwnLoop:
         self._callbacks = as_callbacks(guests)
         self._model = model
         attributes = {} if optimizer is None else {"optimizer": optimizer}
-        self._lent = InstanceMethods(model, attributes)
+        self._lent = Patches(model, attributes)
         self._steps_per_epoch = steps_per_epoch
         self._epochs = epochs
         self._epoch = initial_epoch
@@ -118,7 +118,7 @@ class OwnLoop:
             assign(model, stop_training=False)
             for callback in self._callbacks:
                 if isinstance(callback, HookToCallback):
-                    callback.expect(run)
+                    callback.join_next(run)
             self._list = keras_of(model).callbacks.CallbackList(
                 self._callbacks,
                 add_history=True,
@@ -189,10 +189,7 @@ class OwnLoop:
         return self._is_in_epoch and self._batch == self._steps_per_epoch
 
     def should_stop(self) -> bool:
-        """Return whether the loop is to end.
-
-        Ends an epoch whose steps have been made.
-        """
+        """End an epoch whose steps are done; return whether the loop has to end."""
         if self.should_evaluate():
             self._finish_epoch()
         is_done = self._epochs is not None and self._epoch >= self._epochs
@@ -213,7 +210,7 @@ class OwnLoop:
             `loss`. A list names the parts of a tuple, or chooses from a mapping. All
             these numbers are of the batch: `logs` has their means over the epoch, as
             in `fit`. A mapping of names to Keras metrics is read after each step, and
-            its metrics are reset at the begin of each epoch. A function makes a mapping
+            its metrics are reset at the start of each epoch. A function makes a mapping
             of what the step returns, which is taken as it is: `logs=dict` for a step
             that returns the results of metrics.
 
@@ -346,8 +343,8 @@ def _check_model(model: KerasModel) -> None:
     """Refuse what is not a model, and models whose loop cannot be the user's own."""
     if keras_of(model) is None:
         raise errors.InvalidArgumentError(
-            f"model must be a Keras model, whose variables hooks and callbacks see; "
-            f"received {shown(model)}."
+            f"Received model={shown(model)}; expected a Keras model, whose variables "
+            "hooks and callbacks see."
         )
     if is_graph_model(model):
         raise errors.RefusedError(

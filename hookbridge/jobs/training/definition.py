@@ -97,7 +97,7 @@ class ModelDefinition:
         return None if params is None else dict(params)
 
     def optional(self, name: str) -> Any:
-        """Something that the file may have, or None."""
+        """Return an object of the file, or None if the file has none of that name."""
         return getattr(self.module, name, None)
 
     def custom_model(self) -> Any:

@@ -16,7 +16,7 @@ from absl import logging
 
 from hookbridge.adapters.keras_model.optimizers import steps_counted
 from hookbridge.ground.lifecycle import overrides
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.patching import Patches
 from hookbridge.ground.protocols import Callback, Logs
 from hookbridge.jobs.callbacks.ready_made import metrics_of
 
@@ -37,7 +37,7 @@ def add_definition_logs(callback: Callback) -> None:
         is_ours = getattr(getattr(callback, name), "__module__", "") == __name__
         if overrides.overrides(callback, name) and not is_ours:
             methods[name] = _watched(callback, name, missed)
-    InstanceMethods(callback, methods).install()
+    Patches(callback, methods).install()
 
 
 class _Logs(dict[Any, Any]):

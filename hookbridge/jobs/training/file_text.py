@@ -10,8 +10,12 @@ from pathlib import Path
 
 from hookbridge import errors
 from hookbridge.ground.arguments import why_no_file
-from hookbridge.ground.module_names import blocks, bound_by_statement, called_name
-from hookbridge.ground.nearest_names import nearest
+from hookbridge.ground.imports.module_names import (
+    blocks,
+    bound_by_statement,
+    called_name,
+)
+from hookbridge.ground.texts.nearest_names import nearest
 
 # What a model definition file has, one of them.
 MODELS = ("custom_model", "model_fn")
@@ -86,7 +90,7 @@ class FileText:
         self._body = body
 
     def bindings(self) -> dict[str, ast.stmt]:
-        """`{name: statement}` of the names that the top level of the file binds."""
+        """Return `{name: statement}` for the names that the file's top level binds."""
         return {
             name: statement
             for statement in self._top
@@ -94,10 +98,7 @@ class FileText:
         }
 
     def lists(self) -> list[str]:
-        """Return the names of the file's lists.
-
-        Without one those of all its own things.
-        """
+        """Return the names of the file's lists, or without lists of all it defines."""
         imports = (ast.Import, ast.ImportFrom)
         things = {
             k: v for k, v in self.bindings().items() if not isinstance(v, imports)
@@ -180,10 +181,7 @@ class FileText:
 
 
 def _top_level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements that an import runs, also those in blocks.
-
-    Without `__main__`.
-    """
+    """Yield the statements that an import runs: those in blocks too, but `__main__`."""
     for statement in body:
         yield statement
         if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
@@ -196,10 +194,7 @@ def _top_level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _run_at_once(statement: ast.stmt) -> Iterator[ast.AST]:
-    """Yield the expressions of one statement that run with it.
-
-    Not those of its blocks.
-    """
+    """Yield the expressions that run with one statement, and not with its blocks."""
     if isinstance(statement, (*_FUNCTIONS, ast.ClassDef)):
         return
     waiting: list[ast.AST] = [statement]

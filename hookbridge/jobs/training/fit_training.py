@@ -149,7 +149,7 @@ def _check_rates(model: KerasModel, guests: Sequence[Any]) -> None:
     if v1_inside(model.optimizer) is None:
         return
     for guest in records(guests):
-        if guest.stock.sets_rate or isinstance(guest.item, LearningRateScheduler):
+        if guest.keras_row.sets_rate or isinstance(guest.item, LearningRateScheduler):
             raise errors.RefusedError(
                 f"`{guest.name}` sets the learning rate, and in `fit` an optimizer "
                 "of `tf.compat.v1.train` has none that can be set. Instead, let "
@@ -177,10 +177,7 @@ def _features_only(*batch: Any) -> Any:
 
 
 def mirrored_strategy(num_towers: int) -> Any:
-    """Return the strategy over the devices of the towers.
-
-    For one it is TensorFlow's own.
-    """
+    """Return the strategy for the towers' devices: TensorFlow's default for one."""
     if num_towers == 1:
         return tf.distribute.get_strategy()
     devices = tower_devices(num_towers)

@@ -69,7 +69,7 @@ class GraphModel:
     def functions(self) -> dict[str, Any]:
         """Return the metrics that are functions.
 
-        Keras's own count in an evaluation only.
+        Keras's own metrics count in an evaluation only.
         """
         metrics = self._definition.metrics().items()
         return {name: m for name, m in metrics if not hasattr(m, "update_state")}

@@ -13,10 +13,10 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.ground import exit_codes
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.signals import on_sigterm
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.ground.protocols import RunContext, RunValues
-from hookbridge.ground.signals import on_sigterm
-from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.insight.report.account import AccountRecorder
 from hookbridge.insight.report.run_report import write_html
 from hookbridge.jobs.loops.tasks.task_checks import trainers
@@ -32,8 +32,8 @@ _RESTORE = "Restoring from checkpoint failed"
 MODES = {"train": TRAIN, "evaluate": EVAL, "predict": PREDICT}
 
 
-class StepCountHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """A hook that counts the steps, in every loop."""
+class StepWatchHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """A hook that counts the steps in every loop, and ends it after SIGTERM."""
 
     def __init__(self) -> None:
         self.steps: int = 0
@@ -47,7 +47,11 @@ class StepCountHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
 
     @contextlib.contextmanager
     def saving_at_sigterm(self) -> Iterator[None]:
-        """End the training inside at SIGTERM as a stop does, with a checkpoint."""
+        """End the training inside at SIGTERM as a stop does, with a checkpoint.
+
+        Raises:
+          SystemExit: with `exit_codes.PREEMPTED`, after the block, if SIGTERM came.
+        """
         with on_sigterm(self._preempt):
             yield
         if self.preempted:
@@ -72,7 +76,7 @@ class TrainingJob:
             "checkpoint_path": settings.model_dir,
         }
         self._process = JobProcess(definition, settings, inputs, config, params)
-        self._watch = StepCountHook()
+        self._watch = StepWatchHook()
         self._first_step = 0  # at which the training of this process has begun
         self._loop: Any
         if settings.loop == "fit":
@@ -86,11 +90,8 @@ class TrainingJob:
 
     def train(self) -> tuple[str, dict[str, float]]:
         """Train; with data for it, evaluate at the end, without guests."""
-        process, settings, began = (
-            self._process,
-            self._process.settings,
-            time.monotonic(),
-        )
+        process, began = self._process, time.monotonic()
+        settings = process.settings
         process.inputs.function(TRAIN)  # so that missing files are reported first
         steps_per_epoch = self._steps_per_epoch()
         last_step = settings.last_step(steps_per_epoch)
@@ -117,10 +118,7 @@ class TrainingJob:
         return summary(process, facts, before, last_step), results
 
     def _steps_per_epoch(self) -> int | None:
-        """Return the steps of an epoch.
-
-        Raise if `--epochs` needs them and none are known.
-        """
+        """Return the steps of an epoch; raise if `--epochs` needs them in vain."""
         process = self._process
         steps = process.inputs.steps_per_epoch()
         if process.settings.epochs is not None and steps is None:
@@ -161,7 +159,7 @@ class TrainingJob:
         return step
 
     @contextlib.contextmanager
-    def _named_causes(self, watch: StepCountHook) -> Iterator[None]:
+    def _named_causes(self, watch: StepWatchHook) -> Iterator[None]:
         """Name the cause of an error before the first step, where it is known."""
         process = self._process
         checkpoint = process.checkpoint()
@@ -220,5 +218,5 @@ def _shard(settings: TrainingSettings, config: ClusterConfig) -> tuple[int, int]
     if not config.cluster or settings.loop == "fit":
         return 1, 0
     tasks = trainers(config)
-    me = (config.task_type, config.task_index)
-    return len(tasks), tasks.index(me) if me in tasks else 0
+    own_task = (config.task_type, config.task_index)
+    return len(tasks), tasks.index(own_task) if own_task in tasks else 0

@@ -70,10 +70,7 @@ class Inputs:
         return functools.partial(self._call_dataset_fn, rows, mode, without)
 
     def steps_per_epoch(self) -> int | None:
-        """Return the steps of an epoch, given or counted.
-
-        None if they cannot be counted.
-        """
+        """Return the steps of an epoch, given or counted, or None."""
         settings = self._settings
         if settings.steps_per_epoch is not None:
             return settings.steps_per_epoch
@@ -116,10 +113,7 @@ class Inputs:
     def bad_row(
         self, mode: str, loss: Callable[..., Any] | None = None
     ) -> BadRow | None:
-        """Return the first row that cannot be read.
-
-        The search is made after a failure.
-        """
+        """Search the files for the first row that cannot be read, after a failure."""
         pipeline = self._pipelines.get(mode)
         transform: Callable[[Any], Any]
         if pipeline is not None:
@@ -169,10 +163,7 @@ class Inputs:
         return Rows(self._files(mode), header_lines=header_lines, name=f"--{flag}")
 
     def _without(self, rows: Rows, mode: str) -> list[tuple[str, int]]:
-        """Return the bad rows to leave out, if the user wants that.
-
-        Report and keep them.
-        """
+        """Report the bad rows once, and return them, if the user leaves them out."""
         if self._settings.bad_rows == "stop":
             return []
         if mode not in self.skipped:

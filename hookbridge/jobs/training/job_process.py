@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import checkpoints, errors
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.loops.tasks.task_checks import trainers
 from hookbridge.jobs.training.definition import ModelDefinition
 from hookbridge.jobs.training.job_inputs import Inputs

@@ -73,7 +73,7 @@ def features_of(spec: object) -> Any:
 
 
 def _on_labels(function: Callable[..., Any], labels: Any) -> Callable[..., Any]:
-    """Return a loss or metric that gets its labels with the dataset's type and rank.
+    """Return a loss or metric that gets labels of the dataset's type and rank.
 
     Keras changes both before it calls the function.
     """

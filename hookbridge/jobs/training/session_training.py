@@ -10,8 +10,8 @@ import tensorflow as tf
 
 from hookbridge import errors, estimator
 from hookbridge.adapters import convert
-from hookbridge.adapters.session_loop.options import BY_FLAG, HookOptions
-from hookbridge.ground.cluster_checks import CHIEF_TYPES
+from hookbridge.adapters.session_loop.shared.options import BY_FLAG, HookOptions
+from hookbridge.ground.processes.cluster_checks import CHIEF_TYPES
 from hookbridge.jobs.loops.clusters.session_cluster import SessionCluster
 from hookbridge.jobs.loops.clusters.train_and_evaluate import train_and_evaluate
 from hookbridge.jobs.loops.tasks.server import own_device

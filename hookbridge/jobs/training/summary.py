@@ -15,8 +15,9 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.guests.kinds import name_of
-from hookbridge.ground import live_lines
-from hookbridge.ground.counted import counted
+from hookbridge.adapters.state import restart_line
+from hookbridge.ground.texts import live_lines
+from hookbridge.ground.texts.counted import counted
 from hookbridge.insight.report.account import accounts
 from hookbridge.insight.report.run_report import FILE_NAME, Run, RunReport, as_words
 from hookbridge.jobs.callbacks.progress import Progress
@@ -42,7 +43,7 @@ class _HookLines(logging.Handler):
         source = "LoggingTensorHook"
         if record.levelno >= logging.WARNING:
             source = record.levelname.lower()
-        elif record.funcName == "log_restart":
+        elif record.funcName == restart_line.RECORDED_AS:
             source = "info"
         elif record.funcName != "_log_tensors":
             return
@@ -107,7 +108,7 @@ def summary(
     Args:
       process: this process of the job.
       facts: the global step at the end, and the seconds.
-      before: the global step at the begin.
+      before: the global step at the start.
       last_step: the global step at which the flags end the training, if they do.
     """
     settings = process.settings

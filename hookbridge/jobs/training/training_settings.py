@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from hookbridge import errors
-from hookbridge.ground.arguments import writable
 
 Loop = Literal["session", "fit", "estimator"]
 BadRows = Literal["stop", "skip"]
@@ -40,7 +39,7 @@ class TrainingSettings:
     report: bool = False
 
     def check(self) -> None:
-        """Check the flags together, and make `model_dir`."""
+        """Refuse flags that exclude each other, or that miss others."""
         if not self.model_dir:
             raise errors.InvalidArgumentError(
                 "Received no --model_dir; expected the folder for checkpoints and logs."
@@ -48,7 +47,6 @@ class TrainingSettings:
         self._check_fit()
         self._check_tasks()
         self._check_towers()
-        writable(self.model_dir, name="--model_dir")
 
     def _check_fit(self) -> None:
         """Refuse flags that `fit` has no meaning for."""
@@ -81,8 +79,9 @@ class TrainingSettings:
         if shared and self.train_batch_size % self.num_towers:
             raise errors.InvalidArgumentError(
                 f"Received --train_batch_size={self.train_batch_size} and "
-                f"--num_towers={self.num_towers}; expected a multiple, since the "
-                "towers share each batch. --batch_per_tower gives each its own."
+                f"--num_towers={self.num_towers}; expected a batch size that is a "
+                "multiple of --num_towers, since the towers share each batch. "
+                "--batch_per_tower gives each its own."
             )
 
     def last_step(self, steps_per_epoch: int | None) -> int | None:

@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hookbridge import errors
-from hookbridge.old_programs.reading.meaning import shows_tf1
-from hookbridge.old_programs.reading.modules import Module, Unread
-from hookbridge.old_programs.reading.program_files import read_programs
-from hookbridge.old_programs.reading.removed_imports import unused_removed_imports
+from hookbridge.old_programs.reading.one_file.modules import Module, Unread
+from hookbridge.old_programs.reading.whole_programs.meaning import shows_tf1
+from hookbridge.old_programs.reading.whole_programs.program_files import read_programs
+from hookbridge.old_programs.reading.whole_programs.removed_imports import (
+    unused_removed_imports,
+)
 from hookbridge.old_programs.rewriting.engine.module import rewrite_module
 from hookbridge.old_programs.rewriting.engine.results import Rewritten
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule, chosen
@@ -124,7 +126,7 @@ def copy_to(
         copies = [target / source.resolve().name for source in sources]
     if len(set(copies)) < len(copies):
         raise errors.InvalidArgumentError(
-            "Received paths with the same last name; expected different ones, since "
+            "Received paths with the same file name; expected different ones, since "
             "all go into one folder. Name the folder above them."
         )
     copy_of = dict(zip(sources, copies, strict=True))

@@ -1,4 +1,4 @@
-"""All rules of a rewrite, in the order in which they are asked.
+"""All rules of a rewrite, in the order in which they are applied.
 
 To add a rule, write a module like `old_arguments` with `apply` and `RULE`, name it
 here, show it in docs/migration.md and add its cases to tests/migrate/rewrites: tests

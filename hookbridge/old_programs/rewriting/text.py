@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from hookbridge import errors
-from hookbridge.old_programs.reading.modules import Module, why
-from hookbridge.old_programs.reading.programs import Programs
+from hookbridge.old_programs.reading.one_file.modules import Module, why
+from hookbridge.old_programs.reading.whole_programs.programs import Programs
 from hookbridge.old_programs.rewriting.engine.module import rewrite_module
 from hookbridge.old_programs.rewriting.engine.results import Rewritten
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule, chosen

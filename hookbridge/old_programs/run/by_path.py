@@ -21,14 +21,14 @@ from hookbridge.old_programs.run.own_program import Program
 
 
 def follow(program: Program) -> None:
-    """From now on `OwnLoader` loads these files too, until the process ends."""
+    """Let `OwnLoader` load these files too, until the process ends."""
 
     def code_of(
         get_code: Callable[..., Any], self: SourceFileLoader, /, fullname: str
     ) -> Any:
         path = os.path.abspath(self.get_filename(fullname))
         # A loader of another class has its own way.
-        if type(self) is not SourceFileLoader or path not in program.own:
+        if type(self) is not SourceFileLoader or not program.code.is_adapted(path):
             return get_code(self, fullname)
         return OwnLoader(fullname, path, program).get_code(fullname)
 
@@ -40,7 +40,7 @@ def follow(program: Program) -> None:
         run_name: str | None = None,
     ) -> dict[str, Any]:
         path = os.path.abspath(os.fsdecode(path_name))
-        if not path.endswith(".py") or path not in program.own:
+        if not path.endswith(".py") or not program.code.is_adapted(path):
             return run_path(path_name, dict(init_globals or {}), run_name)
         name = "<run_path>" if run_name is None else run_name
         code = OwnLoader(name, path, program).get_code(name)

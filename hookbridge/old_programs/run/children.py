@@ -53,7 +53,7 @@ def start(launch: Launch, path: list[str]) -> None:
     """Prepare a child process for its parent's program, whose `sys.path` it gets."""
     sys.path[:] = path  # the same message sets it too, but only after this
     located = locate(launch)
-    program = own_modules.read(launch, located)
+    program = own_modules.read_and_hook_imports(launch, located)
     by_path.follow(program)
     _in_child["program"] = located, program
     inherit(launch)

@@ -10,12 +10,12 @@ import functools
 
 from hookbridge.ground import compat, patching
 from hookbridge.old_programs.run import statements
-from hookbridge.old_programs.run.given_back import asking
+from hookbridge.old_programs.run.restored import lookup_calls
 from hookbridge.tf1_names.parsing import parsed
 
 
 def follow() -> None:
-    """From now on AutoGraph gets functions of rewritten files as they run."""
+    """Give AutoGraph the functions of rewritten files as they run, from now on."""
     utils = compat.private("autograph_sources")
     plain = utils.getimmediatesource
 
@@ -23,15 +23,15 @@ def follow() -> None:
     def source(function: object) -> str:
         text: str = plain(function)
         space = getattr(function, "__globals__", ())
-        is_ours = statements.HELPER in space or asking.HELPER in space
+        is_ours = statements.HELPER in space or lookup_calls.HELPER in space
         return rewritten(text) if is_ours else text
 
     patching.assign(utils, getimmediatesource=source)
 
 
 def rewritten(source: str) -> str:
-    """Return the source of a function with its imports answered, if it has any."""
+    """Return the source of a function as it runs, with its imports looked up."""
     text = f"if True:\n{source}" if source[:1].isspace() else source
     plain = ast.unparse(parsed(text))
-    new = ast.unparse(statements.replaced(parsed(text)))
+    new = ast.unparse(statements.with_lookups(parsed(text)))
     return source if new == plain else new.removeprefix("if True:\n")

@@ -8,7 +8,7 @@ import types
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 
-from hookbridge.old_programs.reading.notebooks import Notebook
+from hookbridge.old_programs.reading.one_file.notebooks import Notebook
 from hookbridge.old_programs.run import (
     by_path,
     children,
@@ -35,7 +35,7 @@ def prepare(launch: Launch) -> Callable[[], int]:
     located = locate(launch)
     if puts_folder:
         sys.path[0] = located.folder
-    program = own_modules.read(launch, located)
+    program = own_modules.read_and_hook_imports(launch, located)
     by_path.follow(program)
     if program.notebook is not None:
         notebook_cells.check(program.notebook, located.argv0)

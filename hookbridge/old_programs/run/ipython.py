@@ -22,7 +22,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from IPython.core.interactiveshell import InteractiveShell
 
 from hookbridge.ground import patching
-from hookbridge.old_programs.reading.notebooks import Cell
+from hookbridge.old_programs.reading.one_file.notebooks import Cell
 from hookbridge.old_programs.run.own_modules import OwnLoader
 from hookbridge.old_programs.run.own_program import Program
 from hookbridge.old_programs.run.statements import as_run
@@ -93,11 +93,11 @@ class _Shell(InteractiveShell):
     error: BaseException | None = None
 
     def init_history(self) -> None:
-        """No history is kept."""
+        """Keep no history."""
         self.history_manager = HistoryManager(shell=self, parent=self, enabled=False)
 
     def enable_gui(self, gui: object = None) -> None:
-        """Figures need no window."""
+        """Do nothing: figures need no window."""
 
     def showtraceback(self, *values: Any, **more: Any) -> None:
         """Keep the error."""
@@ -159,7 +159,7 @@ def prepare(
 
 
 def _prepare_files(shell: Any, program: Program) -> None:
-    """`%run` compiles a file as the program's own.
+    """Let `%run` compile a file as the program's own.
 
     The shell may be one of a running kernel, so that its own compiler stays.
     """
@@ -178,4 +178,4 @@ def _prepare_files(shell: Any, program: Program) -> None:
 
 
 def _version(line: str) -> None:
-    """Colab's `%tensorflow_version 1.x`: the program's world is that already."""
+    """Run Colab's `%tensorflow_version 1.x`: the program's world is that already."""

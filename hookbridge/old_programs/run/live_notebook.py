@@ -6,8 +6,8 @@ import os
 import sys
 
 from hookbridge import errors
-from hookbridge.ground import extras
-from hookbridge.old_programs.reading.evidence import Evidence, Use
+from hookbridge.ground.imports import extras
+from hookbridge.old_programs.reading.one_file.evidence import Evidence, Use
 from hookbridge.old_programs.run import world
 from hookbridge.old_programs.run.located import Launch, OwnCode
 from hookbridge.old_programs.run.own_modules import OwnFinder
@@ -17,7 +17,7 @@ LINE = "%load_ext hookbridge"
 
 
 def load_ipython_extension(shell: object) -> None:
-    """`%load_ext hookbridge`: the cells that follow are those of TensorFlow 1.
+    """Run `%load_ext hookbridge`: the cells that follow are those of TensorFlow 1.
 
     Args:
       shell: IPython's shell, which calls this function.

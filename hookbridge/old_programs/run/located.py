@@ -16,7 +16,10 @@ from typing import Any
 import hookbridge
 from hookbridge import errors
 from hookbridge.ground.arguments import why_no_file
-from hookbridge.old_programs.reading.libraries import is_old_library, package_of
+from hookbridge.old_programs.reading.whole_programs.libraries import (
+    is_old_library,
+    package_of,
+)
 
 HERE = os.path.dirname(os.path.abspath(hookbridge.__file__))
 
@@ -98,7 +101,11 @@ def _module(launch: Launch) -> Located:
         )
     packages = [spec.origin or "" for spec in specs[:-1]]
     folder, own_code = os.getcwd(), OwnCode(os.getcwd())
-    further = packages if file in own_code else _files_to_run(launch.arguments, folder)
+    further = (
+        packages
+        if own_code.is_adapted(file)
+        else _files_to_run(launch.arguments, folder)
+    )
     sources = tuple(path for path in further if path.endswith(".py"))
     return Located(file, folder, file, specs[-1], sources)
 
@@ -156,8 +163,8 @@ def _files_to_run(arguments: Sequence[str], folder: str) -> list[str]:
 class OwnCode:
     """Tells the program's own files from those of installed packages.
 
-    The imports of `old_libraries`, which mean TensorFlow 1 as the user says, are
-    answered like the program's; so are those of packages whose source shows it.
+    Files of `old_libraries`, which mean TensorFlow 1 as the user says, are changed like
+    the program's; so are those of packages whose source shows it.
     """
 
     def __init__(self, folder: str, old_libraries: Collection[str] = ()) -> None:
@@ -173,10 +180,11 @@ class OwnCode:
         self._installed = tuple({os.path.realpath(p) + os.sep for p in places})
         self._folders: dict[str, bool] = {}
 
-    def __contains__(self, file: str) -> bool:
+    def is_adapted(self, file: str) -> bool:
+        """Return whether a file is changed when it is loaded."""
         if self.is_old_library(file):
             return True
-        # TensorFlow imports thousands of modules, and this is asked for each of them:
+        # TensorFlow imports thousands of modules, and this is called for each of them:
         # the answer is kept for each folder.
         folder = os.path.dirname(
             os.path.realpath(file) if os.path.islink(file) else file
@@ -194,9 +202,9 @@ class OwnCode:
         """Return whether it is a file of an installed package of TensorFlow 1."""
         return is_old_library(file, self._old_libraries)
 
-    def is_of_program(self, file: str) -> bool:
-        """Return whether the program's author wrote it: it is of no library."""
-        return file in self and not self.is_old_library(file)
+    def is_by_author(self, file: str) -> bool:
+        """Return whether the program's author wrote a file: it is of no library."""
+        return self.is_adapted(file) and not self.is_old_library(file)
 
     def is_inside(self, file: str) -> bool:
         """Return whether a file is in the program's folder."""
@@ -205,4 +213,7 @@ class OwnCode:
     def roots(self) -> list[str]:
         """Return folders in which the program's own modules are looked for."""
         folders = [path for path in sys.path if path and os.path.isdir(path)]
-        return [self.folder, *(p for p in folders if os.path.join(p, "_.py") in self)]
+        return [
+            self.folder,
+            *(p for p in folders if self.is_adapted(os.path.join(p, "_.py"))),
+        ]

@@ -15,9 +15,9 @@ from collections.abc import Collection
 from typing import Protocol
 
 from hookbridge import errors
-from hookbridge.ground import extras
-from hookbridge.old_programs.reading.modules import why
-from hookbridge.old_programs.reading.notebooks import Cell, Notebook
+from hookbridge.ground.imports import extras
+from hookbridge.old_programs.reading.one_file.modules import why
+from hookbridge.old_programs.reading.one_file.notebooks import Cell, Notebook
 from hookbridge.old_programs.run import statements, tracebacks
 from hookbridge.old_programs.run.located import Located
 from hookbridge.old_programs.run.own_program import Program
@@ -66,7 +66,7 @@ def run(
     notebook: Notebook, located: Located, program: Program, main: types.ModuleType
 ) -> int:
     """Run the cells in the main module; say which one failed."""
-    targets_tf1 = program.note_loaded(located.file)
+    targets_tf1 = program.enter_for(located.file)
     shell: Shell
     folders: tuple[str, ...] = ()
     if extras.is_installed("IPython"):

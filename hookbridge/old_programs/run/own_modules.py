@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from typing import Any
 
-from hookbridge.old_programs.run.given_back import old_libraries
 from hookbridge.old_programs.run.located import Launch, Located
 from hookbridge.old_programs.run.own_program import Program, program_of
+from hookbridge.old_programs.run.restored import old_libraries
 from hookbridge.old_programs.run.statements import as_run, is_changed
 
 
@@ -26,7 +26,7 @@ class OwnLoader(SourceFileLoader):
         """Compile the file; `__pycache__` is neither read nor written."""
         path = self.get_filename(fullname)
         data = self.get_data(path)
-        targets_tf1 = self._program.note_loaded(path)
+        targets_tf1 = self._program.enter_for(path)
         left_out = self._program.left_out(path)
         if not is_changed(data, targets_tf1, left_out):
             return compile(data, path, "exec", dont_inherit=True)
@@ -52,7 +52,7 @@ class OwnFinder:
         if spec is None or type(spec.loader) is not SourceFileLoader:
             return None
         loader = spec.loader
-        if loader.path in self._program.own:
+        if self._program.code.is_adapted(loader.path):
             spec.loader = OwnLoader(loader.name, loader.path, self._program)
         elif old_libraries.is_one(loader.path):
             spec.loader = old_libraries.OldLibraryLoader(loader.name, loader.path)
@@ -61,8 +61,8 @@ class OwnFinder:
         return spec
 
 
-def read(launch: Launch, located: Located) -> Program:
-    """Read a program; from now on `OwnLoader` loads its own modules."""
+def read_and_hook_imports(launch: Launch, located: Located) -> Program:
+    """Read a program, and let `OwnLoader` load its own modules from now on."""
     program = program_of(launch, located)
     sys.meta_path.insert(0, OwnFinder(program))
     return program

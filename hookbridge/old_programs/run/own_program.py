@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hookbridge.jobs.loops.tasks.local_task import GROUP_STOP
-from hookbridge.old_programs.reading.evidence import Evidence
-from hookbridge.old_programs.reading.meaning import shows_tf1
-from hookbridge.old_programs.reading.modules import Module, Unread, read_module
-from hookbridge.old_programs.reading.notebooks import Notebook
-from hookbridge.old_programs.reading.program_files import read_program
-from hookbridge.old_programs.reading.programs import Programs
-from hookbridge.old_programs.reading.removed_imports import (
+from hookbridge.old_programs.reading.one_file.evidence import Evidence
+from hookbridge.old_programs.reading.one_file.modules import Module, Unread, read_module
+from hookbridge.old_programs.reading.one_file.notebooks import Notebook
+from hookbridge.old_programs.reading.whole_programs.meaning import shows_tf1
+from hookbridge.old_programs.reading.whole_programs.program_files import read_program
+from hookbridge.old_programs.reading.whole_programs.programs import Programs
+from hookbridge.old_programs.reading.whole_programs.removed_imports import (
     unused_absent_imports,
     unused_removed_imports,
 )
@@ -30,12 +30,12 @@ class Program:
     def __init__(
         self,
         launch: Launch,
-        own: OwnCode,
+        code: OwnCode,
         evidence: Mapping[str, Evidence],
         notebook: Notebook | None = None,
         left_out: Mapping[str, frozenset[str]] | None = None,
     ) -> None:
-        self.own = own
+        self.code: OwnCode = code
         self.notebook = notebook  # what the main file is, if it is one
         self._launch = launch
         # Real path -> imports that nothing uses, of what was removed or is absent.
@@ -90,7 +90,7 @@ class Program:
                 self._join(self._launch)
 
     def _join(self, launch: Launch) -> None:
-        """Guests of a file, or a recorder, join every training from now on."""
+        """Let guests of a file, or a recorder, join every training from now on."""
         from hookbridge.old_programs.run.joining import estimator_calls, fits, sessions
         from hookbridge.old_programs.run.joining.guest_file import GuestFile, Recorders
         from hookbridge.old_programs.run.joining.joiner import Joiner
@@ -100,7 +100,7 @@ class Program:
             guests = GuestFile(launch.guests)
         if launch.record is not None:
             guests = Recorders(*launch.record, guests)
-        steps, is_own = launch.steps_per_epoch, self.own.is_of_program
+        steps, is_own = launch.steps_per_epoch, self.code.is_by_author
         self._joiner = Joiner(guests, steps, is_own)
         if world.has_estimator(self.world):
             estimator_calls.join(self._joiner)
@@ -111,18 +111,19 @@ class Program:
         """Return the lines to print at the end about guests from outside."""
         return self._joiner.report() if self._joiner else []
 
-    def note_loaded(self, file: str) -> bool | None:
-        """Enter the world when the first file that imports TensorFlow is loaded.
+    def enter_for(self, file: str) -> bool | None:
+        """Enter the world if a file that is loaded now imports TensorFlow.
 
-        Returns whether it means TensorFlow 1; None if it imports no TensorFlow.
+        Returns:
+          Whether it means TensorFlow 1; None if it imports no TensorFlow.
         """
-        if self.own.is_old_library(file):
+        if self.code.is_old_library(file):
             return True
         evidence = self.evidence(file)
         if not evidence.tensorflow:
             return None
         self.enter()
-        if self.own.is_inside(file) or os.path.realpath(file) in self._read:
+        if self.code.is_inside(file) or os.path.realpath(file) in self._read:
             return self.world.meaning.targets_tf1(evidence)
         return shows_tf1(evidence)
 

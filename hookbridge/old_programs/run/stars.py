@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from hookbridge.contrib.module_views import View, modules_of
-from hookbridge.old_programs.reading.import_statements import canonical
+from hookbridge.old_programs.reading.names.import_statements import canonical
 from hookbridge.tf1_names.old_keras import KERAS, names_of
 from hookbridge.tf1_names.target import table
 

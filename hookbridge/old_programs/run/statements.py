@@ -1,8 +1,8 @@
 """What is rewritten of a program's own files as they are loaded.
 
-Import statements become calls, which `answers` answers, and arguments of TensorFlow's
-methods get their current names. Names that other libraries removed become calls,
-too, which `given_back` answers.
+Import statements become calls, which `tensorflow_lookup` has, and arguments of
+TensorFlow's methods get their current names. Names that other libraries removed become
+calls of `restored/library_lookup`.
 
 `import tensorflow as tf` becomes `tf = __hookbridge__.module("tensorflow")`, at the
 same place in the file, so that tracebacks show the right lines. So does a call of
@@ -17,35 +17,36 @@ from collections.abc import Collection
 from typing import Any
 
 from hookbridge.contrib.private_modules import KERAS
-from hookbridge.old_programs.reading import guards, starred
-from hookbridge.old_programs.reading.bound_names import Names
-from hookbridge.old_programs.reading.import_statements import imports, loaded
+from hookbridge.old_programs.reading.names import guards, starred
+from hookbridge.old_programs.reading.names.bound_names import Names
+from hookbridge.old_programs.reading.names.import_statements import imports, loaded
 from hookbridge.old_programs.run import absent
-from hookbridge.old_programs.run.given_back.asking import (
-    answered,
-    asked,
+from hookbridge.old_programs.run.restored.lookup_calls import (
+    add_lookups,
     bind,
     call_of,
     global_names,
-    is_asked,
-    may_ask,
+    import_by_calls,
+    is_lookup,
+    may_need_lookups,
     put_first,
 )
 from hookbridge.tf1_names import keras_arguments
-from hookbridge.tf1_names.old_values import mode_of_today, old_mode
+from hookbridge.tf1_names.changes import BECOMES_PREFETCH
+from hookbridge.tf1_names.old_values import current_mode, old_mode
 from hookbridge.tf1_names.renamed_arguments import change_of, surplus
 from hookbridge.tf1_names.syntax import called_function
 
 HELPER = "__hookbridge__"
 ROOTS = ("tensorflow", KERAS)
 # The module that has the helper. It imports TensorFlow.
-_ANSWERS = "hookbridge.old_programs.run.answers"
+_LOOKUP = "hookbridge.old_programs.run.tensorflow_lookup"
 
 
 def as_run(
     tree: ast.Module, targets_tf1: bool | None, left_out: Collection[str] = ()
 ) -> ast.Module:
-    """Return a module as it runs: imports answered, old arguments renamed.
+    """Return a module as it runs: imports looked up, old arguments renamed.
 
     Args:
       tree: the module; it is changed.
@@ -55,15 +56,15 @@ def as_run(
     """
     if left_out:
         tree = _LeavingOut(left_out).visit(tree)
-    asking = asked(tree)
-    helpers: list[ast.stmt] = [] if asking is None else [asking]
+    lookup_import = add_lookups(tree)
+    helpers: list[ast.stmt] = [] if lookup_import is None else [lookup_import]
     if targets_tf1 is not None:
         _name_ends_of_models(tree)
         rewriting = _Rewriting(starred.free_names(tree))
         tree = rewriting.visit(tree)
-        answers = "for_tf1" if targets_tf1 else "for_tf2"
+        lookup = "for_tf1" if targets_tf1 else "for_tf2"
         if rewriting.has_calls:
-            helpers += [ast.ImportFrom(_ANSWERS, [ast.alias(answers, HELPER)], 0)]
+            helpers += [ast.ImportFrom(_LOOKUP, [ast.alias(lookup, HELPER)], 0)]
     tree = _WithoutOldModes().visit(tree)
     put_first(tree, helpers)
     return ast.fix_missing_locations(tree)
@@ -89,12 +90,12 @@ def is_changed(
     """Return whether a module may run otherwise than it is written; see `as_run`."""
     if targets_tf1 is not None or left_out:
         return True
-    return may_ask(source) or (b"U" in source and b"open" in source)
+    return may_need_lookups(source) or (b"U" in source and b"open" in source)
 
 
-def replaced(tree: ast.Module) -> ast.Module:
-    """Return a tree whose imports of TensorFlow and removed names are answered."""
-    asked(tree)
+def with_lookups(tree: ast.Module) -> ast.Module:
+    """Return a tree that looks up its imports of TensorFlow and removed names."""
+    add_lookups(tree)
     new: ast.Module = ast.fix_missing_locations(_Rewriting().visit(tree))
     return new
 
@@ -106,7 +107,7 @@ class _WithoutOldModes(ast.NodeTransformer):
         """Visit each call."""
         self.generic_visit(node)
         if (mode := old_mode(node)) is not None:
-            mode.value = mode_of_today(str(mode.value))
+            mode.value = current_mode(str(mode.value))
         return node
 
 
@@ -159,24 +160,24 @@ class _Rewriting(ast.NodeTransformer):
         """Make a name that the file tries raise `AttributeError` if it was removed."""
         if not (self._tries_names and isinstance(node.ctx, ast.Load)):
             return self.generic_visit(node)
-        return self._there(node)
+        return self._or_raise(node)
 
-    def _there(self, node: ast.Attribute | ast.Call) -> Any:
-        """Wrap a dotted name in a call of `there`; visit any other value as usual."""
+    def _or_raise(self, node: ast.Attribute | ast.Call) -> Any:
+        """Wrap a dotted name in `or_raise_if_removed`; visit others as usual."""
         root: ast.expr = node
-        while isinstance(root, ast.Attribute) or is_asked(root):
+        while isinstance(root, ast.Attribute) or is_lookup(root):
             root = root.args[0] if isinstance(root, ast.Call) else root.value
         if not isinstance(root, ast.Name):
             return self.generic_visit(node)
-        return ast.copy_location(self._call("there", node), node)
+        return ast.copy_location(self._call("or_raise_if_removed", node), node)
 
     def visit_Import(self, node: ast.Import) -> Any:
-        """Each alias becomes a statement, in order."""
-        return answered(node, _is_answered, self._call)
+        """Make a statement of each alias, in order."""
+        return import_by_calls(node, _is_tensorflow, self._call)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
-        """Each name becomes a statement, in order."""
-        if node.level or not node.module or not _is_answered(node.module):
+        """Make a statement of each name, in order."""
+        if node.level or not node.module or not _is_tensorflow(node.module):
             return node
         statements: list[ast.stmt] = []
         for alias in node.names:
@@ -190,16 +191,16 @@ class _Rewriting(ast.NodeTransformer):
         return [ast.copy_location(m, node) for m in statements]
 
     def visit_Call(self, node: ast.Call) -> Any:
-        """Answer an import by a call, and translate arguments with another name."""
-        if self._tries_names and is_asked(node):
-            return self._there(node)
+        """Look up what a call imports, and give its arguments their current names."""
+        if self._tries_names and is_lookup(node):
+            return self._or_raise(node)
         self.generic_visit(node)
-        if _is_answered(module := loaded(node)):
+        if _is_tensorflow(module := loaded(node)):
             return ast.copy_location(self._call("module", module), node)
         if called_function(node) == "hasattr":
-            asked = self._call("has")
-            asked.args, asked.keywords = node.args, node.keywords
-            return ast.copy_location(asked, node)
+            has_call = self._call("has")
+            has_call.args, has_call.keywords = node.args, node.keywords
+            return ast.copy_location(has_call, node)
         node.args = [a for a in node.args if a not in surplus(node)]
         size: ast.expr | None = None
         for keyword in list(node.keywords):
@@ -207,12 +208,13 @@ class _Rewriting(ast.NodeTransformer):
             if change and change.new:
                 keyword.arg = change.new
             elif change:
-                size = keyword.value if change.note == "becomes prefetch" else None
+                if change.note == BECOMES_PREFETCH:
+                    size = keyword.value
                 node.keywords.remove(keyword)
         if size is None:
             return node
-        fetched = ast.Call(ast.Attribute(node, "prefetch", ast.Load()), [size], [])
-        return ast.copy_location(fetched, node)
+        prefetched = ast.Call(ast.Attribute(node, "prefetch", ast.Load()), [size], [])
+        return ast.copy_location(prefetched, node)
 
     def _call(self, method: str, *words: str | ast.expr) -> ast.Call:
         self.has_calls = True
@@ -222,7 +224,7 @@ class _Rewriting(ast.NodeTransformer):
         return call_of(helper, method, *words)
 
 
-def _is_answered(name: str) -> bool:
+def _is_tensorflow(name: str) -> bool:
     return name.partition(".")[0] in ROOTS
 
 

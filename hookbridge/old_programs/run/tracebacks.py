@@ -9,7 +9,7 @@ import types
 from collections.abc import Iterator
 
 from hookbridge import contrib, legacy
-from hookbridge.old_programs.run.given_back import removed_arguments
+from hookbridge.old_programs.run.restored import restored_arguments
 
 # The files of this room, and of what programs get.
 _ROOMS = tuple(
@@ -34,7 +34,7 @@ def of_program_only(folders: tuple[str, ...] = ()) -> Iterator[None]:
         sys.last_type, sys.last_value = type(e), e
         sys.last_traceback = e.__traceback__
         sys.excepthook(type(e), e, e.__traceback__)
-        if way_out := removed_arguments.way_out(e):
+        if way_out := restored_arguments.way_out(e):
             print(f"hookbridge run: {way_out}", file=sys.stderr)
         sys.excepthook = lambda *error: None
         raise

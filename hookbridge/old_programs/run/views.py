@@ -15,7 +15,7 @@ from typing import Any
 from hookbridge.contrib import keras_package, namespace, private_modules
 from hookbridge.contrib.module_views import PrivateView, View
 from hookbridge.contrib.private_modules import KERAS, PYTHON
-from hookbridge.old_programs.reading.conditions import UNDER_RUN
+from hookbridge.old_programs.reading.names.conditions import UNDER_RUN
 
 # What a file of TensorFlow 1 reads as the version of `tf.keras`.
 KERAS_VERSION = f"{keras_package.VERSION}-tf"
@@ -104,7 +104,7 @@ def compat_v1() -> View:
 
 
 def _examples() -> Any:
-    """`tensorflow.examples`, with nothing but the reader of MNIST in it."""
+    """Return `tensorflow.examples`, with nothing but the reader of MNIST in it."""
     from hookbridge.contrib.areas import mnist
 
     package: Any = mnist

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.ground import compat, extras, patching
+from hookbridge.ground import compat, patching
 from hookbridge.ground.compat import LAST_WITH_KERAS2
-from hookbridge.old_programs.reading import packages
-from hookbridge.old_programs.reading.evidence import LEGACY_KERAS, Evidence
-from hookbridge.old_programs.reading.meaning import Meaning, meaning_of
+from hookbridge.ground.imports import extras
+from hookbridge.old_programs.reading.one_file.evidence import LEGACY_KERAS, Evidence
+from hookbridge.old_programs.reading.whole_programs import packages
+from hookbridge.old_programs.reading.whole_programs.meaning import Meaning, meaning_of
 from hookbridge.old_programs.run.located import Launch
 
 
@@ -34,10 +35,9 @@ class World:
     reasons: tuple[str, ...]
 
     def describe(self) -> str:
-        """One line about the world."""
-        parts = (
-            ["`import tensorflow` is tensorflow.compat.v1"] if self.meaning.old else []
-        )
+        """Return one line about the world."""
+        is_tf1 = self.meaning.why_tf1 is not None
+        parts = ["`import tensorflow` is tensorflow.compat.v1"] if is_tf1 else []
         parts += ["v1 behaviour"] if self.v1 else []
         if self.why_keras:
             parts.append("Keras 2" if self.keras2 else "Keras 3")
@@ -50,10 +50,10 @@ def decide(files: Sequence[Evidence], launch: Launch) -> World:
     """Return the world of a program, from the evidence in its files and the flags."""
     reasons = []
     meaning = meaning_of(files, v1_behaviour=bool(launch.v1))
-    if meaning.old:
-        reasons.append(f"TensorFlow 1: {meaning.old}")
-    v1 = meaning.v1 is not None
-    if v1 and not meaning.old:
+    if meaning.why_tf1:
+        reasons.append(f"TensorFlow 1: {meaning.why_tf1}")
+    v1 = meaning.why_v1 is not None
+    if v1 and not meaning.why_tf1:
         reasons.append(f"v1 behaviour: {meaning.needs_v1}")
     if launch.v1 is not None:
         v1 = launch.v1
@@ -66,7 +66,7 @@ def decide(files: Sequence[Evidence], launch: Launch) -> World:
 
 
 def _keras(meaning: Meaning, launch: Launch) -> tuple[bool | None, str]:
-    """Which Keras, and why."""
+    """Return which Keras the program gets, and why."""
     if compat.installed_tf_version() <= LAST_WITH_KERAS2:
         if launch.keras == 3:
             version = ".".join(map(str, compat.installed_tf_version()))
@@ -84,7 +84,7 @@ def _keras(meaning: Meaning, launch: Launch) -> tuple[bool | None, str]:
         return True, f"Keras 2: {needs}"
     # Modules imported by a computed name have not been read yet, and may use Keras:
     # take Keras 2 to be safe.
-    return (True if meaning.old and keras2_is_installed() else None), ""
+    return (True if meaning.why_tf1 and keras2_is_installed() else None), ""
 
 
 def enter(world: World) -> None:
@@ -95,17 +95,17 @@ def enter(world: World) -> None:
     _end_coordinators_with_threads()
     if world.v1:
         _disable_v2_behavior()
-    _give_back(world)
+    _restore(world)
     if has_estimator(world):
         from hookbridge import estimator
 
         estimator.install()
 
 
-def _give_back(world: World) -> None:
-    """Bring back what TensorFlow or Keras has changed, if the program uses it."""
+def _restore(world: World) -> None:
+    """Restore what TensorFlow or Keras has changed, if the program uses it."""
     from hookbridge import legacy
-    from hookbridge.old_programs.run.given_back import (
+    from hookbridge.old_programs.run.restored import (
         callback_params,
         keras_constructors,
         old_meanings,
@@ -113,16 +113,16 @@ def _give_back(world: World) -> None:
     )
 
     if world.meaning.keras_argument is not None:
-        keras_constructors.bring_back()
-    old_meanings.bring_back()
+        keras_constructors.restore()
+    old_meanings.restore()
     if world.keras2 is False or not keras2_is_installed():
         return
     if world.meaning.is_of_v1 and world.meaning.keras2 is not None:
-        validation_data.bring_back()
+        validation_data.restore()
     if world.meaning.shares_keras_session:
         legacy.share_keras_session()
     if world.meaning.callback_params is not None and not world.v1:
-        callback_params.bring_back()
+        callback_params.restore()
 
 
 def _disable_v2_behavior() -> None:
@@ -137,7 +137,7 @@ def _disable_v2_behavior() -> None:
 
 
 def _end_coordinators_with_threads() -> None:
-    """From now on the process waits for the threads of its coordinators at its end.
+    """Let the process wait for the threads of its coordinators at its end.
 
     TensorFlow leaves them running, which now and then aborts a process that has done
     its work (docs/decisions/0006).

@@ -6,12 +6,12 @@ import ast
 import itertools
 from collections.abc import Iterator
 
-from hookbridge.old_programs.reading.in_program import InProgram
-from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.one_file.modules import Module
+from hookbridge.old_programs.reading.whole_programs.in_program import InProgram
 from hookbridge.old_programs.scanning import tpu_names
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 from hookbridge.tf1_names import keras_arguments
-from hookbridge.tf1_names.changes import renamed_method
+from hookbridge.tf1_names.changes import BECOMES_PREFETCH, renamed_method
 from hookbridge.tf1_names.old_values import OF_ARRAYS, old_values
 from hookbridge.tf1_names.renamed_arguments import (
     change_of,
@@ -70,11 +70,13 @@ def _of_arguments(module: Module, call: ast.Call, name: str) -> Iterator[Finding
         title = f"{method}({change.old}=)"
         way = f"`{change.new}=` samples / batch size"
         yield finding_at(module, call, "KERAS1_COUNT", title, way)
-    for node, today in itertools.islice(old_values(call, name), 1):
-        way = f"`{today.format(ast.unparse(node))}`"
+    for node, current in itertools.islice(old_values(call, name), 1):
+        written = current.format(ast.unparse(node))
+        named = [f"{item.arg}=" for item in call.keywords if item.value is node]
+        way = f"`{''.join(named)}{written}`"
         yield finding_at(module, call, "OLD_ARGUMENT", name or method, way)
-    if today := renamed_method(method):
-        yield finding_at(module, call, "OLD_ARGUMENT", method, f"`{today}`")
+    if current := renamed_method(method):
+        yield finding_at(module, call, "OLD_ARGUMENT", method, f"`{current}`")
     if surplus(call):
         way = "the call without its last argument"
         yield finding_at(module, call, "OLD_ARGUMENT", method, way)
@@ -90,7 +92,7 @@ def _of_argument(
     if change is None:
         return
     way = f"`{change.new}=`" if change.new else "the call without this argument"
-    if change.note == "becomes prefetch":
+    if change.note == BECOMES_PREFETCH:
         way = "`.prefetch(...)` after the `map`"
     elif needs_no_name(call, keyword, change):
         way = "the argument without its name"

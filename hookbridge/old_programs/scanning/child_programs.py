@@ -8,9 +8,9 @@ import os
 import re
 from collections.abc import Iterator
 
-from hookbridge.old_programs.reading.meaning import meaning_of
-from hookbridge.old_programs.reading.modules import Module, read_module
-from hookbridge.old_programs.reading.programs import Programs
+from hookbridge.old_programs.reading.one_file.modules import Module, read_module
+from hookbridge.old_programs.reading.whole_programs.meaning import meaning_of
+from hookbridge.old_programs.reading.whole_programs.programs import Programs
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 
 _PYTHON = re.compile(r"(?:.*/)?python[\d.]*$")
@@ -63,14 +63,14 @@ def _is_python(node: ast.expr, module: Module) -> bool:
 
 
 def _texts(node: ast.AST) -> list[str]:
-    """Return the texts in an expression."""
+    """Return the strings in an expression."""
     constants = (n.value for n in ast.walk(node) if isinstance(n, ast.Constant))
     return [value for value in constants if isinstance(value, str)]
 
 
 def _is_of_tf1(child: Module) -> bool:
-    """Return whether a file needs what `hookbridge run` brings back."""
+    """Return whether a file needs what `hookbridge run` restores."""
     meaning = meaning_of([child.evidence])
     estimator = meaning.estimator
     has_old_one = estimator and not estimator.name.startswith("hookbridge")
-    return bool(meaning.old or meaning.v1 or has_old_one)
+    return bool(meaning.why_tf1 or meaning.why_v1 or has_old_one)

@@ -12,19 +12,21 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hookbridge.ground import extras
-from hookbridge.old_programs.reading import packages, started
-from hookbridge.old_programs.reading.import_statements import imports, loaded
-from hookbridge.old_programs.reading.libraries import old_libraries
-from hookbridge.old_programs.reading.library_losses import library_losses
-from hookbridge.old_programs.reading.modules import Module, Unread
-from hookbridge.old_programs.reading.program_files import read_programs
-from hookbridge.old_programs.reading.programs import Programs
-from hookbridge.old_programs.reading.removed_imports import (
+from hookbridge.ground.imports import extras
+from hookbridge.old_programs.reading.names.import_statements import imports, loaded
+from hookbridge.old_programs.reading.one_file.modules import Module, Unread
+from hookbridge.old_programs.reading.whole_programs import packages, started
+from hookbridge.old_programs.reading.whole_programs.libraries import old_libraries
+from hookbridge.old_programs.reading.whole_programs.program_files import read_programs
+from hookbridge.old_programs.reading.whole_programs.programs import Programs
+from hookbridge.old_programs.reading.whole_programs.removed_imports import (
     is_absent,
     missing_modules,
     removed_imports,
     unused_absent_imports,
+)
+from hookbridge.old_programs.reading.whole_programs.uses_in_packages import (
+    uses_in_packages,
 )
 from hookbridge.old_programs.scanning.child_programs import child_programs
 from hookbridge.old_programs.scanning.findings import (
@@ -150,7 +152,7 @@ def _of_libraries(programs: Programs) -> Iterator[Finding]:
         way = "a package for TensorFlow 2, or its code in the program"
         for name, use in old_libraries(module):
             yield from _at_import(module, name, "OLD_LIBRARY", f"{name} ({use})", way)
-        for name, use, number in library_losses(module):
+        for name, use, number in uses_in_packages(module):
             more = f", and {number - 1} more" if number > 1 else ""
             way = f"a newer release of {name}, or `hookbridge run`"
             yield from _at_import(

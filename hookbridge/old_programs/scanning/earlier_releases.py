@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.one_file.modules import Module
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 from hookbridge.tf1_names.syntax import last_name
 
@@ -57,7 +57,9 @@ def _asks_an_output_for_its_length(node: ast.AST) -> bool:
     """
     if not (isinstance(node, ast.BoolOp) and isinstance(node.op, ast.And)):
         return False
-    asked, *conditions = map(ast.unparse, node.values)
-    owner = asked.removeprefix("hasattr(").removesuffix(", '__len__')")
-    is_output = owner.endswith(".output") and asked == f"hasattr({owner}, '__len__')"
+    has_length, *conditions = map(ast.unparse, node.values)
+    owner = has_length.removeprefix("hasattr(").removesuffix(", '__len__')")
+    is_output = (
+        owner.endswith(".output") and has_length == f"hasattr({owner}, '__len__')"
+    )
     return is_output and any(f"len({owner})" in text for text in conditions)

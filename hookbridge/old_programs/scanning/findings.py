@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from hookbridge.old_programs.reading.modules import Module, Unread
+from hookbridge.old_programs.reading.one_file.modules import Module, Unread
 from hookbridge.tf1_names.target import table
 
 
@@ -114,12 +114,12 @@ def finding_at(
       details: see `Finding`.
       first: the line, where there is no node.
     """
-    at: int = getattr(node, "lineno", first)
-    cell, line = module.cell_and_line(at)
+    row: int = getattr(node, "lineno", first)
+    cell, line = module.cell_and_line(row)
     return Finding(
         file=module.file,
         line=line,
-        column=module.column(at, getattr(node, "col_offset", 0)),
+        column=module.column(row, getattr(node, "col_offset", 0)),
         code=code,
         verdict=CODES[code].verdict,
         name=name,
@@ -181,6 +181,6 @@ def num_places(findings: Iterable[Finding]) -> int:
 
 
 def sort_key(finding: Finding) -> tuple[int, str, int, int, int]:
-    """Worst verdict first, then by place."""
+    """Return what sorts the worst verdict first, then by place."""
     worst = VERDICTS.index(finding.verdict)
     return worst, finding.file, finding.cell, finding.line, finding.column

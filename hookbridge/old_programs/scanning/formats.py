@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from hookbridge import __version__
-from hookbridge.ground.counted import counted
+from hookbridge.ground.texts.counted import counted
 from hookbridge.insight.report.page import page, table
 from hookbridge.old_programs.scanning.findings import CODES, Report
 from hookbridge.tf1_names.target import said
@@ -34,7 +34,7 @@ _LEVELS = {
 
 
 def as_text(report: Report) -> str:
-    """Count, then the findings, worst first, each with its way out."""
+    """Return the count, then the findings, worst first, each with its way out."""
     lines = [f"{counted(report.files, 'file')} read; {said(report.target)}."]
     counts = {verdict: count for verdict, count in report.verdicts.items() if count}
     for verdict, count in counts.items():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from hookbridge.old_programs.reading import gpu_blocks
-from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.one_file.modules import Module
+from hookbridge.old_programs.reading.whole_programs import gpu_blocks
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 from hookbridge.tf1_names.target import table
 

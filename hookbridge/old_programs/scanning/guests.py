@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from hookbridge.ground.lifecycle.events import HOOK_METHODS
 from hookbridge.ground.lifecycle.overrides import FRAMEWORKS
-from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.one_file.modules import Module
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 from hookbridge.tf1_names.syntax import last_name
 
@@ -60,14 +60,14 @@ class Guests:
             if kind is not None:
                 self.kinds.setdefault(f"{module.dotted}.{node.name}", kind)
 
-    def kind(self, dotted: str | None, own: str = "") -> str | None:
+    def kind(self, dotted: str | None, class_name: str = "") -> str | None:
         """Return "hook", "listener" or "callback" for a class, or what makes one.
 
-        `dotted` is its name as imported, `own` that of a class of the module itself.
+        `dotted` is its name as imported, `class_name` that of a class of the module.
         None where it is not certain.
         """
         if dotted is None:
-            return self.kinds.get(own)
+            return self.kinds.get(class_name)
         module, _, attribute = dotted.rpartition(".")
         root = module.partition(".")[0]
         if attribute == "CheckpointSaverListener":
@@ -115,7 +115,7 @@ def _makes_ops(begin: ast.FunctionDef) -> bool:
 
 
 def sites(module: Module) -> Iterator[Finding]:
-    """Every place of one module that takes guests."""
+    """Yield every place of one module that takes guests."""
     names_from_us = [
         target.id
         for node in module.nodes

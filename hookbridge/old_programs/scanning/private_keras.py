@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hookbridge.old_programs.reading.comments import has_mark
-from hookbridge.old_programs.reading.import_statements import (
+from hookbridge.old_programs.reading.names.import_statements import (
     Import,
     canonical,
     imports,
 )
-from hookbridge.old_programs.reading.in_program import InProgram
-from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.one_file.comments import has_mark
+from hookbridge.old_programs.reading.one_file.modules import Module
+from hookbridge.old_programs.reading.whole_programs.in_program import InProgram
 from hookbridge.tf1_names.installed_names import missing_private
 from hookbridge.tf1_names.syntax import is_below, root_of
 from hookbridge.tf1_names.target import Target

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from typing import TypeGuard
 
-from hookbridge.old_programs.reading import starred
-from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.names import starred
+from hookbridge.old_programs.reading.one_file.modules import Module
 from hookbridge.tf1_names.old_values import ITERATORS, VIEWS
 from hookbridge.tf1_names.syntax import (
     called_function,
@@ -52,7 +52,7 @@ _ERRORS = ("NameError", "AttributeError", "TypeError")
 def python2_uses(module: Module) -> Iterator[tuple[ast.expr, str]]:
     """Yield the places that Python 3 stops at, and what is used there."""
     prepared = _prepared(module)
-    for node, name in (*_gone(module), *_lists(module)):
+    for node, name in (*_removed_in_python3(module), *_lists(module)):
         if id(node) not in module.guarded and id(node) not in prepared:
             yield node, name
 
@@ -74,7 +74,7 @@ def _is_prepared(handler: ast.ExceptHandler) -> bool:
     return not named or any(error in named for error in _ERRORS)
 
 
-def _gone(module: Module) -> Iterator[tuple[ast.expr, str]]:
+def _removed_in_python3(module: Module) -> Iterator[tuple[ast.expr, str]]:
     """Yield removed names and methods, where the program does not define them."""
     names = module.names
     # Any other module may give such a name.
@@ -157,7 +157,7 @@ def _is_length(node: ast.AST) -> TypeGuard[ast.Call]:
 
 
 def _function(node: ast.expr | None, functions: frozenset[str]) -> str:
-    """Return the function that an expression calls, of some, or an empty text."""
+    """Return the function that an expression calls, of some, or an empty string."""
     name = "" if node is None else called_function(node)
     return f"{name}(...)" if name in functions else ""
 

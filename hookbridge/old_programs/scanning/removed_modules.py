@@ -10,7 +10,7 @@ from hookbridge.old_programs.scanning.findings import Finding
 from hookbridge.tf1_names.resolution import resolve
 from hookbridge.tf1_names.target import Target
 
-_GONE = "GONE"
+_REMOVED = "GONE"
 
 
 def by_removed_module(findings: Iterable[Finding], target: Target) -> Iterator[Finding]:
@@ -40,12 +40,12 @@ def by_removed_module(findings: Iterable[Finding], target: Target) -> Iterator[F
 
 def _removed_module(finding: Finding, target: Target) -> str:
     """Return the outermost removed module of a name left to a person, or ""."""
-    if finding.code != _GONE or not finding.person:
+    if finding.code != _REMOVED or not finding.person:
         return ""
     parts = finding.name.split(".")
     for end in range(3, len(parts) + 1):
         module = ".".join(parts[:end])
         outcome = resolve(module, target)
-        if outcome is not None and outcome.code == _GONE:
+        if outcome is not None and outcome.code == _REMOVED:
             return module
     return ""

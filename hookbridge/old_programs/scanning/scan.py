@@ -7,15 +7,15 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from hookbridge.old_programs.reading import old_callbacks
-from hookbridge.old_programs.reading.evidence import Use
-from hookbridge.old_programs.reading.import_statements import imports, loaded
-from hookbridge.old_programs.reading.in_program import InProgram
-from hookbridge.old_programs.reading.keras_signs import new_keys
-from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.named_uses import uses
-from hookbridge.old_programs.reading.program_files import read_programs
-from hookbridge.old_programs.reading.python2 import FROM_PYTHON_2
+from hookbridge.old_programs.reading.names.import_statements import imports, loaded
+from hookbridge.old_programs.reading.names.named_uses import uses
+from hookbridge.old_programs.reading.one_file import old_callbacks
+from hookbridge.old_programs.reading.one_file.evidence import Use
+from hookbridge.old_programs.reading.one_file.keras_signs import new_keys
+from hookbridge.old_programs.reading.one_file.modules import Module
+from hookbridge.old_programs.reading.one_file.python2 import FROM_PYTHON_2
+from hookbridge.old_programs.reading.whole_programs.in_program import InProgram
+from hookbridge.old_programs.reading.whole_programs.program_files import read_programs
 from hookbridge.old_programs.scanning import calls, guests, private_keras
 from hookbridge.old_programs.scanning.earlier_releases import of_earlier_releases
 from hookbridge.old_programs.scanning.findings import (
@@ -139,12 +139,12 @@ def _session_of_threads(module: Module, in_program: InProgram) -> Iterator[Findi
 
 
 def _names(module: Module, in_program: InProgram, target: Target) -> Iterator[Finding]:
-    """Every use of a TensorFlow name that the target lacks.
+    """Yield every use of a TensorFlow name that the target lacks.
 
     What the program writes itself, and what it does without, is not reported.
     """
-    others = in_program.own.values()
-    members = (other.own_members for other in others)
+    imported = in_program.own_modules.values()
+    members = (file.own_members for file in imported)
     used = uses(module.nodes, module.names, in_program.libraries, members)
     for node, name in _first_flag_only(used):
         if id(node) in module.guarded:
@@ -163,14 +163,14 @@ def _names(module: Module, in_program: InProgram, target: Target) -> Iterator[Fi
             code, way = "UNUSED_IMPORT", UNUSED_WAY
         row = removed_names().get(name)
         if isinstance(node, ast.Attribute) and row is not None and row.is_method:
-            is_own = any(node.attr in file.own_members for file in (module, *others))
+            is_own = any(node.attr in file.own_members for file in (module, *imported))
             if row.is_of_others and not module.arrays.has_array(node):
                 if is_own:
                     continue
                 code = "LOST_METHOD"
             elif is_own and code == "LOST_NAME":
                 code, way = "LOST_ATTRIBUTE", way_of_attribute(node.attr, way)
-        # Once its import is rewritten, a module that is gone is one of ours.
+        # Once its import is rewritten, a removed module is one of ours.
         shown = contrib_names.as_in_tf1(name) if code == "GONE" else name
         yield finding_at(module, node, code, shown, way, _details(node, code, module))
     yield from _old_file(module, in_program)
@@ -217,11 +217,11 @@ def _first_flag_only(
 def _old_file(module: Module, in_program: InProgram) -> Iterator[Finding]:
     """Yield the import of TensorFlow in a file that is TF1 by its program alone."""
     shows_it_itself = module.evidence.old or module.evidence.leftover
-    if not in_program.targets_tf1 or shows_it_itself or not in_program.meaning.old:
+    if not in_program.targets_tf1 or shows_it_itself or not in_program.meaning.why_tf1:
         return
     if module.names.scopes.module in module.names.scopes.whole_scopes:
         return  # the import stays: each name is one of `compat.v1`
-    name = f"TensorFlow 1: {in_program.meaning.old}"
+    name = f"TensorFlow 1: {in_program.meaning.why_tf1}"
     for node in module.nodes:
         whole = (i for i in imports(node) if not i.full.startswith(_PARTS))
         names = [getattr(i.node, "module", i.full) for i in whole]

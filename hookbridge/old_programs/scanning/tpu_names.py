@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.one_file.modules import Module
 from hookbridge.tf1_names.syntax import keyword, last_name
 
 _RESOLVER = ".cluster_resolver.TPUClusterResolver"
@@ -15,7 +15,7 @@ _LOCAL = '"local"'
 def unnamed(module: Module, call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
     """Yield the expressions of a call that are an empty name of a TPU, with new texts.
 
-    A flag is one if its default is an empty text.
+    A flag is one if its default is an empty string.
 
     Args:
       module: the module that has the call.

@@ -8,8 +8,9 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 
-from hookbridge.ground import compat, extras
-from hookbridge.ground.counted import counted
+from hookbridge.ground import compat
+from hookbridge.ground.imports import extras
+from hookbridge.ground.texts.counted import counted
 from hookbridge.old_programs.scanning.diagnosis import Diagnosis
 from hookbridge.old_programs.scanning.findings import (
     CHANGES,
@@ -62,9 +63,9 @@ def as_text(diagnosis: Diagnosis, *, details: bool = False) -> str:
     for unread in report.unread:
         lines.append(f"{unread.file}  could not be read: {unread.reason}")
     lines += _listed(f for f in report.findings if f.person or details)
-    mended = num_places(f for f in report.findings if not f.person)
-    if mended and not details:
-        lines.append(f"`--details` lists {counted(mended, 'more place')}.")
+    automatic = num_places(f for f in report.findings if not f.person)
+    if automatic and not details:
+        lines.append(f"`--details` lists {counted(automatic, 'more place')}.")
     return "\n".join(lines)
 
 

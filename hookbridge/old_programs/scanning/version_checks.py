@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from hookbridge.old_programs.reading.conditions import UNDER_RUN
-from hookbridge.old_programs.reading.in_program import InProgram
-from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.names.conditions import UNDER_RUN
+from hookbridge.old_programs.reading.one_file.modules import Module
+from hookbridge.old_programs.reading.whole_programs.in_program import InProgram
 from hookbridge.old_programs.scanning.findings import Finding, finding_at
 from hookbridge.tf1_names.syntax import last_name
 from hookbridge.tf1_names.target import Target
@@ -28,13 +28,13 @@ def of_versions(
     else:
         return
     conditions = module.conditions
-    if id(node) in module.guarded or not conditions.asks(test):
+    if id(node) in module.guarded or not conditions.depend_on_version(test):
         return
-    today = f"{target.version}.0"
-    is_refused = conditions.outcome(test, today) is (not is_passed)
+    current = f"{target.version}.0"
+    is_refused = conditions.outcome(test, current) is (not is_passed)
     if not is_refused or _is_tried(module, node):
         return
-    version = UNDER_RUN if in_program.targets_tf1 else today
+    version = UNDER_RUN if in_program.targets_tf1 else current
     is_run = conditions.outcome(test, version) is is_passed
     code = "VERSION_CHECK" if is_run else "VERSION_REFUSED"
     way = "the program without this check"

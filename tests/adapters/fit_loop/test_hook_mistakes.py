@@ -99,10 +99,10 @@ def test_same_exception_before_the_first_step(
                 assert ours == theirs, mistake
             if mistake in WITH_HOOK:
                 assert isinstance(bridged.value, errors.HookBridgeError), mistake
-                assert "`Mistaken` wanted it in `before_run`" in str(bridged.value)
+                assert "`Mistaken` requested it in `before_run`" in str(bridged.value)
             np.testing.assert_array_equal(model.get_weights()[0], before[0])
     # A session of TensorFlow says that it is not of the graph.
-    with pytest.raises(errors.RunArgumentsError, match="`Mistaken` wanted it"):
+    with pytest.raises(errors.RunArgumentsError, match="`Mistaken` requested it"):
         hook_loops.in_fit(keras2, [Mistaken("eager tensor")], model=model)
     # None is better than one that is half alike, such as `Const:0`.
     only = r"Nearest names: `loss:0`\. A"
@@ -127,7 +127,9 @@ def test_feeds_that_clash_or_are_none(keras: Any) -> None:
     words = "fed by two hooks.*Hooks that feed: `Feeding`, `Feeding`.*Leave one"
     with pytest.raises(errors.LiveSessionError, match=words):
         hook_loops.in_fit(keras, [Feeding(0.1), Feeding(0.2)], model=model)
-    words = "feed of `learning_rate:0` is None.*Leave the entry out.*`Feeding` wanted"
+    words = (
+        "feed of `learning_rate:0` is None.*Leave the entry out.*`Feeding` requested"
+    )
     with pytest.raises(errors.RunArgumentsError, match=words):
         hook_loops.in_fit(keras, [Feeding(None)], model=model)
     np.testing.assert_array_equal(model.get_weights()[0], before[0])

@@ -14,7 +14,7 @@ from fork_server import ForkServer
 from hook_fetching import Fetch
 
 import hookbridge as hb
-from hookbridge.ground import exit_codes
+from hookbridge.ground.processes import exit_codes
 from hookbridge.testing import EventLog, RecordingHook
 
 ONE_KERAS = True

@@ -13,7 +13,7 @@ from callback_loops import BATCH, BIAS, KERNEL, STEPS, X, Y
 
 import hookbridge as hb
 
-# The real `tf.estimator` on TF 2.15, the same code revived on later ones.
+# The real `tf.estimator` on TF 2.15, the same code restored on later ones.
 estimators = importlib.import_module("hookbridge.estimator")
 # The `tf.keras` of TF 2.15 is `keras`, even where tf_keras is installed too.
 KERAS2 = "keras" if tf.__version__.startswith("2.15") else "tf_keras"

@@ -22,7 +22,7 @@ from estimator_models import estimators
 from hook_fetching import hook_of
 
 import hookbridge as hb
-from hookbridge.jobs.training.job import StepCountHook
+from hookbridge.jobs.training.job import StepWatchHook
 
 v1: Any = tf.compat.v1
 LENGTH, EPOCHS = 4, 4
@@ -333,7 +333,7 @@ def left_by(
     """What runs with these endings leave, one after the other in one folder."""
     with tempfile.TemporaryDirectory() as folder:
         for ending in endings:
-            callback, watch = setter(keras, ending), StepCountHook()
+            callback, watch = setter(keras, ending), StepWatchHook()
             error = ERRORS.get(ending.how)
             with pytest.raises(error) if error else contextlib.nullcontext():
                 with watch.saving_at_sigterm():

@@ -57,6 +57,20 @@ def test_optimizer_is_that_of_the_graph(keras: Any) -> None:
     assert found == ("MomentumOptimizer", config)
 
 
+def test_a_hyperparameter_that_must_be_fed_is_named(keras: Any) -> None:
+    def momentum(rate: Any) -> Any:
+        x = v1.get_default_graph().get_tensor_by_name("x:0")
+        return train.MomentumOptimizer(rate, 0.9 + 0 * tf.reduce_mean(x))
+
+    def refused(model: Any) -> str:
+        with pytest.raises(errors.LiveModelError) as caught:
+            model.optimizer.get_config()
+        return str(caught.value)
+
+    error = _read(keras, refused, optimizer=momentum)
+    assert "The hyperparameter `momentum`" in error and "rate" not in error
+
+
 def test_optimizer_of_keras_in_the_graph(keras: Any, keras2: Any) -> None:
     found: list[Any] = []
     with tf.Graph().as_default():

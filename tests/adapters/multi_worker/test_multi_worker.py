@@ -12,7 +12,8 @@ import pytest
 from cluster_processes import Job, job
 from fork_server import ForkServer
 
-from hookbridge.ground import compat, exit_codes
+from hookbridge.ground import compat
+from hookbridge.ground.processes import exit_codes
 
 pytestmark = pytest.mark.slow
 

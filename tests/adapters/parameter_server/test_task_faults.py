@@ -19,8 +19,8 @@ from forked_python import Forked
 
 import hookbridge as hb
 from hookbridge.adapters.parameter_server.event_queue import EventQueue, default_max_lag
-from hookbridge.ground import exit_codes
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.loops.tasks.local_cluster import LocalCluster
 from hookbridge.jobs.loops.tasks.ports import address, held_ports, is_listening
 

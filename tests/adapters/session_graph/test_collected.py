@@ -17,7 +17,7 @@ from callback_recorder import callback_of, step_events
 
 import hookbridge as hb
 from hookbridge import errors
-from hookbridge.reference.recording_files import Recording
+from hookbridge.reference.recordings.recording_files import Recording
 
 ONE_KERAS = True
 

@@ -11,6 +11,7 @@ from callback_loops import build, feeds
 from callback_recorder import step_events
 
 import hookbridge as hb
+from hookbridge.adapters.session_graph import step_movers
 from hookbridge.adapters.session_graph.steps import StepFinder
 
 ONE_KERAS = True
@@ -193,3 +194,23 @@ def test_what_is_a_step(resource: bool) -> None:
         assert steps.kind_of(fetches).step is None
         fetches.append(net.train_op)
         assert steps.kind_of(fetches).step is not None
+
+
+def test_a_call_of_a_function_that_the_graph_lacks_is_no_step() -> None:
+    """A graph can be built with such a call, and no session can run it."""
+    with tf.Graph().as_default() as graph:
+        step = v1.train.get_or_create_global_step()
+        (handle, *_) = step.op.outputs
+        kind = handle.dtype.as_datatype_enum
+        attributes = {
+            "Tin": v1.AttrValue(list=v1.AttrValue.ListValue(type=[kind])),
+            "Tout": v1.AttrValue(list=v1.AttrValue.ListValue(type=[kind])),
+            "f": v1.AttrValue(func=v1.NameAttrList(name="absent")),
+        }
+        call = graph.create_op(
+            "StatefulPartitionedCall", [handle], [handle.dtype], attrs=attributes
+        )
+        assert not step_movers.find_movers(graph, step, [call])
+        assert call not in step_movers.find_writers(graph, step)
+        with v1.Session() as session, pytest.raises(Exception, match="absent"):
+            session.run(call)

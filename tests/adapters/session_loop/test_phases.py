@@ -6,7 +6,7 @@ from typing import get_args
 
 import pytest
 
-from hookbridge.adapters.session_loop.phases import (
+from hookbridge.adapters.session_loop.training_run.phases import (
     AFTER,
     Event,
     Phase,

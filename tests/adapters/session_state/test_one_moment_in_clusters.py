@@ -15,7 +15,7 @@ from moment_hosts import EPOCHS, LENGTH, weight_in
 from moment_rows import simulated
 from side_by_side import beside_others
 
-from hookbridge.ground import exit_codes
+from hookbridge.ground.processes import exit_codes
 
 TASKS = {
     "sync": ALL,

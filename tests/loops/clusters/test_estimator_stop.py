@@ -15,7 +15,7 @@ from old_checkpoint import OLD_STEP, write_checkpoint
 from side_by_side import beside_others
 
 from hookbridge import errors
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop import evaluator, member
 from hookbridge.jobs.loops.group_stop.board import JobStop
 from hookbridge.jobs.loops.group_stop.evaluator import (

@@ -13,7 +13,7 @@ from fork_server import ForkServer
 from old_checkpoint import OLD_STEP, variables, write_checkpoint
 from side_by_side import beside_others
 
-from hookbridge.ground import exit_codes
+from hookbridge.ground.processes import exit_codes
 from hookbridge.jobs.loops.clusters.serve import AFTER_CHIEF_UNSEEN_SECS
 
 SYNCHRONOUS = ("session_job.py", "aggregate=2")

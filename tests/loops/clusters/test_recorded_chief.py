@@ -9,7 +9,7 @@ from fork_server import ForkServer
 from side_by_side import beside_others
 
 from hookbridge.reference.comparison import compare
-from hookbridge.reference.recording_files import Recording
+from hookbridge.reference.recordings.recording_files import Recording
 
 ALONE = ("chief 0",)
 WITH_SERVER = ("ps 0", *ALONE)

@@ -12,7 +12,7 @@ from cluster_processes import WITH_CHIEF, job
 from fork_server import ForkServer
 from side_by_side import beside_others
 
-from hookbridge.ground import exit_codes
+from hookbridge.ground.processes import exit_codes
 
 ONE_KERAS = True
 

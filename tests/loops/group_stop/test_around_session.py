@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop import step_watch
 from hookbridge.jobs.loops.group_stop.around_session import (
     end_with,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.board import JobStop, StopBoard
 from hookbridge.jobs.loops.group_stop.member import POLL_SECS
 from hookbridge.jobs.loops.tasks.ports import held_ports

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop import member as member_lib
 from hookbridge.jobs.loops.group_stop.board import (
     JobStop,

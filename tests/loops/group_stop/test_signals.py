@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 
-from hookbridge.ground.signals import on_sigterm
+from hookbridge.ground.processes.signals import on_sigterm
 
 ONE_TENSORFLOW = True
 

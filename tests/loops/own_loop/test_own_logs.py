@@ -71,7 +71,9 @@ def test_logs_are_what_the_step_is_told_to_make(keras: Any) -> None:
         else:
             assert loop.history["loss"] == pytest.approx(native, rel=1e-4)
     with (
-        pytest.raises(hb.errors.InvalidArgumentError, match="logs must be the names"),
+        pytest.raises(
+            hb.errors.InvalidArgumentError, match="the names of what the step"
+        ),
         hb.loops.OwnLoop([], model=model) as loop,
     ):
         loop.step(step, next(iter(batches())), logs=3)  # type: ignore[arg-type]

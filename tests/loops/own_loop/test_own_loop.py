@@ -16,7 +16,7 @@ from hook_fetching import Fetch
 from own_training import batches, in_fit, in_own_loop, loss_of, train_step_of
 
 import hookbridge as hb
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.testing import EventLog, RecordingCallback, RecordingHook
 
 ONE_KERAS = True
@@ -211,7 +211,7 @@ def test_what_the_loop_cannot_carry_is_refused(keras2: Any) -> None:
     ):
         loop.step(first, batch)
         loop.step(second, batch)
-    with pytest.raises(hb.errors.InvalidArgumentError, match="must be a Keras model"):
+    with pytest.raises(hb.errors.InvalidArgumentError, match="expected a Keras model"):
         hb.loops.OwnLoop([], model=no_model)
     for method in ("step", "evaluate"):
         call = getattr(hb.loops.OwnLoop([], model=model), method)

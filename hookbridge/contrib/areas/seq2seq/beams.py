@@ -138,7 +138,7 @@ class BeamSearchDecoder(Decoder):
         return tf.nest.flatten(self._initial_cell_state)[0].dtype
 
     def initialize(self, name: str | None = None) -> Any:
-        """Of the equal sequences of the first step only one counts."""
+        """Return the first state, in which only one of the equal sequences counts."""
         beams = [self._batch_size, self._beam_width]
         zeros = tf.zeros(beams, self._dtype)
         is_other = tf.zeros(beams, tf.int32) + tf.range(self._beam_width) > 0
@@ -202,12 +202,12 @@ class BeamSearchDecoder(Decoder):
         return BeamSearchDecoderOutput(best, ids, parents), new
 
     def _split(self, value: Any) -> Any:
-        """`[batch * beams, ...]` as `[batch, beams, ...]`."""
+        """Return `[batch * beams, ...]` as `[batch, beams, ...]`."""
         inner_shape = dimensions(value)[1:]
         return tf.reshape(value, [self._batch_size, self._beam_width, *inner_shape])
 
 
 def _merged(value: Any) -> Any:
-    """`[batch, beams, ...]` as `[batch * beams, ...]`."""
+    """Return `[batch, beams, ...]` as `[batch * beams, ...]`."""
     batch, beams, *inner_shape = dimensions(value)
     return tf.reshape(value, [batch * beams, *inner_shape])

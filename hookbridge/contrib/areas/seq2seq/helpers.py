@@ -61,7 +61,7 @@ class TrainingHelper(Helper):
         return *self._at(time + 1), state
 
     def _at(self, time: object) -> tuple[Any, Any]:
-        """Which sequences end before a step, and the inputs of the step."""
+        """Return which sequences end before a step, and the inputs of the step."""
         lengths = self._sequence_length
         finished = lengths <= tf.cast(time, lengths.dtype)
 

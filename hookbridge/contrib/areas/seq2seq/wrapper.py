@@ -112,7 +112,7 @@ class AttentionWrapper(RNNCell):  # type: ignore[misc]
         )
 
     def call(self, inputs: Any, state: Any) -> Any:
-        """One step: the cell, then the attention of its output."""
+        """Make one step: the cell, then the attention of its output."""
         inputs = self._cell_input_fn(inputs, state.attention)
         output, cell_state = self._cell(inputs, state.cell_state)
         mechanism = self._attention_mechanism

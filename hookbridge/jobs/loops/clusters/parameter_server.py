@@ -15,10 +15,10 @@ from hookbridge import errors
 from hookbridge.adapters.guests.kinds import flatten
 from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.parameter_server.exit import PREEMPTED, end_with_threads
-from hookbridge.ground import exit_codes
 from hookbridge.ground.arguments import seconds
-from hookbridge.ground.signals import on_sigterm
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.signals import on_sigterm
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.loops.clusters.serve import (
     follow_servers,
     serve_strategy,

@@ -17,10 +17,10 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.adapters.parameter_server.exit import exit_code
-from hookbridge.ground import exit_codes
-from hookbridge.ground.exit_threads import ExitThreads, start_awaited
-from hookbridge.ground.signals import on_sigterm
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.exit_threads import ExitThreads, start_awaited
+from hookbridge.ground.processes.signals import on_sigterm
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.around_session import end_with
 from hookbridge.jobs.loops.group_stop.board import (
     CALL_MS,
@@ -120,10 +120,7 @@ def until_left(
 def _is_over_without(
     config: ClusterConfig, tasks: Sequence[Task], liveness: Liveness, waited_secs: float
 ) -> bool:
-    """Return whether to stop waiting for `tasks`, which have not left yet.
-
-    Warns about it.
-    """
+    """Return whether to wait no longer for `tasks`; if so, warn about them."""
     liveness.look()
     is_late = waited_secs > AFTER_CHIEF_UNSEEN_SECS
     missing = liveness.away(

@@ -10,9 +10,9 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge import errors
-from hookbridge.ground import exit_codes
 from hookbridge.ground.arguments import instance
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.loops.callable_session import training_session
 from hookbridge.jobs.loops.clusters.serve import serve
 from hookbridge.jobs.loops.group_stop.around_session import (
@@ -23,7 +23,7 @@ from hookbridge.jobs.loops.group_stop.around_session import (
     stop_of_all,
 )
 from hookbridge.jobs.loops.group_stop.evaluator import ending_together
-from hookbridge.jobs.loops.group_stop.hook import MemberHook, StepEndHook, fail_fast
+from hookbridge.jobs.loops.group_stop.hook import GroupHook, StepEndHook, fail_fast
 from hookbridge.jobs.loops.group_stop.member import (
     LOST_SECS,
     START_SECS,
@@ -167,7 +167,7 @@ class SessionCluster:
     def session_config(self, base: object = None) -> Any:
         """Return a `ConfigProto` whose sessions depend only on the parameter servers.
 
-        So a session waits for no other worker, be it late or gone.
+        So a session waits for no other worker, whether late or lost.
 
         Args:
           base: a `ConfigProto` to start from; it is not changed.
@@ -222,10 +222,10 @@ class SessionCluster:
         Raises:
           errors.ClusterError: a parameter server or the chief is gone.
           SystemExit: after the session, if the job was preempted or another task has
-            failed (`hookbridge.ground.exit_codes`).
+            failed (`hookbridge.ground.processes.exit_codes`).
         """
         group = self._group
-        stop = MemberHook(group, joins=False)
+        stop = GroupHook(group, joins=False, leaves=False)
         folder = options.get("checkpoint_dir")
         with ending_together(group, folder and str(folder), self._leave):
             options["scaffold"] = gated(options.get("scaffold"), group)
@@ -246,7 +246,7 @@ class SessionCluster:
                 yield session
 
     def _leave(self) -> None:
-        """Without `with SessionCluster()`, this task leaves when its session ends."""
+        """Leave the job as the session ends, without `with SessionCluster()`."""
         if not self._entered:
             self._group.leave()
 

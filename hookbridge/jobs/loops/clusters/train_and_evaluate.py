@@ -8,9 +8,9 @@ from typing import Any
 import tensorflow as tf
 
 from hookbridge.adapters.callback_to_hook import CallbackToHook
-from hookbridge.ground import exit_codes
 from hookbridge.ground.arguments import instance
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.loops.clusters.session_cluster import SessionCluster
 from hookbridge.jobs.loops.group_stop.evaluator import (
     JobEnd,
@@ -18,7 +18,7 @@ from hookbridge.jobs.loops.group_stop.evaluator import (
     ending_together,
     stop_from_outside,
 )
-from hookbridge.jobs.loops.group_stop.hook import MemberHook, StepEndHook
+from hookbridge.jobs.loops.group_stop.hook import GroupHook, StepEndHook
 from hookbridge.jobs.loops.group_stop.member import GroupStop
 from hookbridge.jobs.loops.group_stop.stop_requests import SOMEBODY
 from hookbridge.jobs.loops.tasks.server import own_target
@@ -26,7 +26,7 @@ from hookbridge.jobs.loops.tasks.task_checks import check_jobs
 
 
 def train_and_evaluate(estimator: Any, train_spec: object, eval_spec: object) -> Any:
-    """`tf.estimator.train_and_evaluate` in which one task's stop stops all tasks.
+    """Call `tf.estimator.train_and_evaluate`; one task's stop stops all tasks.
 
     Chief and workers run TensorFlow's own function with two more hooks. All of them
     stop when one of them stops (by a hook, a callback, the end of its data, `max_steps`
@@ -54,7 +54,7 @@ def train_and_evaluate(estimator: Any, train_spec: object, eval_spec: object) ->
         another type.
       errors.ClusterError: a parameter server or the chief is gone.
       SystemExit: the job was preempted or another task has failed
-        (`hookbridge.ground.exit_codes`).
+        (`hookbridge.ground.processes.exit_codes`).
     """
     from hookbridge import estimator as estimator_lib
 
@@ -86,7 +86,7 @@ def _train(estimator: Any, train_spec: Any, eval_spec: Any, config: Any) -> Any:
 
     group = GroupStop(config)
     model_dir = str(estimator.model_dir)
-    stop = MemberHook(group, joins=True)
+    stop = GroupHook(group, joins=True, leaves=False)
     hooks = [StepEndHook(group), *train_spec.hooks, stop]
     spec = train_spec._replace(hooks=tuple(hooks))
     target = own_target(config)

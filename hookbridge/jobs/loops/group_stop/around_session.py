@@ -11,8 +11,8 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.ground import exit_codes
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.patching import Patches
+from hookbridge.ground.processes import exit_codes
 from hookbridge.ground.step_errors import END_OF_DATA, LOST_TASK
 from hookbridge.jobs.loops.group_stop.member import GroupStop, GroupStopped
 from hookbridge.jobs.loops.group_stop.stop_requests import reason_of
@@ -123,7 +123,7 @@ def gated(scaffold: Any, group: GroupStop) -> Any:
         group.wait_until_ready()
         return scaffold
 
-    InstanceMethods(scaffold, {"finalize": wait}).install()
+    Patches(scaffold, {"finalize": wait}).install()
     return scaffold
 
 

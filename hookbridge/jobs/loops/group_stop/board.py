@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from hookbridge.ground import collected, exit_codes
+from hookbridge.ground import collected
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.ground.protocols import Graph
-from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.tasks.server import device_of, limit_close, own_device
 
 CONTAINER = "hookbridge"
@@ -117,6 +118,13 @@ class Notes:
             )
 
 
+class _Signal(NamedTuple):
+    """The operations of the signal that a job has stopped."""
+
+    wait: Any  # runs until another process runs `close`
+    close: Any
+
+
 class _Note(NamedTuple):
     """The operations of one note."""
 
@@ -126,16 +134,16 @@ class _Note(NamedTuple):
     is_written: Any
 
 
-def left_note(job: str, index: int) -> str:
+def left_note(task_type: str, index: int) -> str:
     """Return the name of a task's note on each parameter server that it has left.
 
     The note of the chief has the exit code of the job.
 
     Args:
-      job: the job of the task, such as "worker".
-      index: its number in the job.
+      task_type: the type of the task, such as "worker".
+      index: its number among the tasks of this type.
     """
-    return f"left_{job}_{index}"
+    return f"left_{task_type}_{index}"
 
 
 class StopBoard(Notes):
@@ -174,7 +182,7 @@ class StopBoard(Notes):
         first = self.ending(generation)
         if first is None:
             self.write(f"stop_{generation}", f"{ending.code} {ending.reason}")
-            self._run(self._signal(generation)[1])
+            self._run(self._signal(generation).close)
         return first or ending
 
     def wait_for_stop(self, generation: int, timeout_secs: float) -> JobStop | None:
@@ -185,7 +193,9 @@ class StopBoard(Notes):
         """
         ended = (tf.errors.OutOfRangeError, tf.errors.DeadlineExceededError)
         with contextlib.suppress(*ended):
-            self._run(self._signal(generation)[0], timeout_ms=int(timeout_secs * 1000))
+            self._run(
+                self._signal(generation).wait, timeout_ms=int(timeout_secs * 1000)
+            )
         return self.ending(generation)
 
     def is_ready(self, generation: int) -> bool:
@@ -203,8 +213,8 @@ class StopBoard(Notes):
                 self.write(self._own, code, device_of("ps", index))
 
     @functools.cache  # noqa: B019 - lives as long as the graph
-    def _signal(self, generation: int) -> tuple[Any, Any]:
-        """Return a queue that stays empty: a dequeue waits until it is closed."""
+    def _signal(self, generation: int) -> _Signal:
+        """Return the signal of a job: a queue that stays empty until it is closed."""
         with (
             self._lock,
             self._graph.as_default(),
@@ -214,7 +224,7 @@ class StopBoard(Notes):
             queue = tf.queue.FIFOQueue(
                 1, [tf.bool], shapes=[()], shared_name=f"stopped_{generation}"
             )
-            return queue.dequeue(), queue.close()
+            return _Signal(queue.dequeue(), queue.close())
 
 
 def stop_job(target: str, config: ClusterConfig, ending: JobStop) -> bool:

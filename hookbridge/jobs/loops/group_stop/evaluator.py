@@ -16,10 +16,10 @@ from absl import logging
 
 from hookbridge import errors
 from hookbridge.adapters.state import storage
-from hookbridge.ground import exit_codes
 from hookbridge.ground.arguments import path, seconds
-from hookbridge.ground.signals import on_sigterm
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.signals import on_sigterm
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.around_session import (
     end_with,
     stop_is_no_error,
@@ -49,7 +49,7 @@ def write_marker(model_dir: str, ending: JobStop) -> None:
 def ending_together(
     group: GroupStop, model_dir: str | None, leave: Callable[[], None], target: str = ""
 ) -> Iterator[None]:
-    """Surround the training of a task: how it ends, and how it ends with the job.
+    """Make the training in the block end with its job, and the job with it.
 
     SIGTERM ends it, an error ends all tasks (`stop_of_all`), and the process ends if
     the job is not done.

@@ -12,9 +12,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.patching import Patches
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.ground.protocols import Coordinator, RunContext, RunValues, Session
-from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.board import CALL_MS, SYNC_TOKENS, token_ops
 from hookbridge.jobs.loops.group_stop.member import GroupStop, GroupStopped
 from hookbridge.jobs.loops.tasks.server import limit_close, own_target
@@ -26,33 +26,20 @@ v1 = tf.compat.v1
 GRACE_SECS = 1.0
 
 
-class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
-    """Stops every process of a cluster as soon as one of them stops.
-
-    It passes on every stop of a session: `request_stop` of a hook, `stop_training` of
-    a callback, the last step, the end of the data. Give it to every worker and the
-    chief, last in the list; `SessionCluster` and `hb.loops.train_and_evaluate` do so
-    by themselves. Without a cluster it does nothing.
-
-    It adds nothing to variables and checkpoints. It is called on the thread of the
-    loop. Another thread waits for a stop by other processes, so each run costs only one
-    look at a flag.
+class GroupHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
+    """Passes stops between a session and the other processes of its group.
 
     Args:
-      config: the cluster; None takes `TF_CONFIG`.
-
-    Raises:
-      errors.InvalidArgumentError: `TF_CONFIG` is malformed, or `config` is of another
-        type.
-      errors.ClusterError: in `begin`, a parameter server or the chief is not there in
-        time.
+      group: the group of this process.
+      joins: whether the hook connects the group, in `begin`.
+      leaves: whether this process leaves the group as its session ends.
     """
 
-    def __init__(self, config: ClusterConfig | None = None) -> None:
-        self._config = ClusterConfig.of(config)
-        self._joins = self._leaves = True
+    def __init__(self, group: GroupStop, *, joins: bool, leaves: bool) -> None:
+        self.group: GroupStop = group
+        self._config = group.config
+        self._joins, self._leaves = joins, leaves
         fail_fast()
-        self.group: GroupStop = GroupStop(self._config)
 
     def begin(self) -> None:
         """Join the job and, on a worker, wait for the chief."""
@@ -104,13 +91,30 @@ class GroupStopHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
             self.group.leave()
 
 
-class MemberHook(GroupStopHook):
-    """The hook of a group that does not end with the session, and may be joined."""
+class GroupStopHook(GroupHook):
+    """Stops every process of a cluster as soon as one of them stops.
 
-    def __init__(self, group: GroupStop, *, joins: bool) -> None:
-        super().__init__(group.config)
-        self.group = group
-        self._joins, self._leaves = joins, False
+    It passes on every stop of a session: `request_stop` of a hook, `stop_training` of
+    a callback, the last step, the end of the data. Give it to every worker and the
+    chief, last in the list; `SessionCluster` and `hb.loops.train_and_evaluate` do so
+    by themselves. Without a cluster it does nothing.
+
+    It adds nothing to variables and checkpoints. It is called on the thread of the
+    loop. Another thread waits for a stop by other processes, so each run costs only one
+    look at a flag.
+
+    Args:
+      config: the cluster; None takes `TF_CONFIG`.
+
+    Raises:
+      errors.InvalidArgumentError: `TF_CONFIG` is malformed, or `config` is of another
+        type.
+      errors.ClusterError: in `begin`, a parameter server or the chief is not there in
+        time.
+    """
+
+    def __init__(self, config: ClusterConfig | None = None) -> None:
+        super().__init__(GroupStop(ClusterConfig.of(config)), joins=True, leaves=True)
 
 
 class StepEndHook(tf.compat.v1.train.SessionRunHook):  # type: ignore[misc]
@@ -169,7 +173,7 @@ def _keep_tokens(coord: Coordinator, group: GroupStop) -> None:
                 time.sleep(0.05)
         return stops
 
-    InstanceMethods(coord, {"wait_for_stop": wait}).install()
+    Patches(coord, {"wait_for_stop": wait}).install()
 
 
 def _limit_grace(coord: Coordinator) -> None:
@@ -196,4 +200,4 @@ def _limit_grace(coord: Coordinator) -> None:
             return None
         return request_stop(ex)
 
-    InstanceMethods(coord, {"join": limited, "request_stop": quiet}).install()
+    Patches(coord, {"join": limited, "request_stop": quiet}).install()

@@ -12,10 +12,10 @@ import tensorflow as tf
 from absl import logging
 
 from hookbridge import errors
-from hookbridge.ground import exit_codes
 from hookbridge.ground.arguments import seconds
-from hookbridge.ground.exit_threads import start_awaited
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.exit_threads import start_awaited
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.loops.group_stop.board import JobStop, StopBoard
 from hookbridge.jobs.loops.group_stop.step_watch import StepWatch, last_resort
 from hookbridge.jobs.loops.group_stop.stop_requests import StopRequests
@@ -267,31 +267,31 @@ class GroupStop:
         """Return the number of the job, which the chief begins unless one goes on."""
         began = time.monotonic()
         while True:
-            number = board.generation()
-            ending = board.ending(number) if number else None
+            generation = board.generation()
+            ending = board.ending(generation) if generation else None
             preempted = ending is not None and exit_codes.may_retry(ending.code)
             if not preempted or time.monotonic() - began >= LEAVING_SECS:
                 break
             # The servers of that job are about to end, with its queues. Then the next
             # call fails.
             time.sleep(0.2)
-        if not number or ending is not None:
-            number += 1
-            board.begin(number)
-        return number
+        if not generation or ending is not None:
+            generation += 1
+            board.begin(generation)
+        return generation
 
     def _join(self, board: StopBoard) -> int:
         """Return the number of the job that another process has begun."""
         began = time.monotonic()
         while True:
-            number = board.generation()
-            ending = board.ending(number) if number else None
+            generation = board.generation()
+            ending = board.ending(generation) if generation else None
             waited = time.monotonic() - began
-            if number and ending is None:
-                return number
+            if generation and ending is None:
+                return generation
             if ending is not None and waited > LATE_SECS:
                 self.stop_here(f"the job was over: {ending.reason}", ending.code)
-                return number
+                return generation
             if waited > self._start_secs:
                 raise self.lost([self.config.chief], self._start_secs)
             time.sleep(0.2)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from hookbridge import errors
-from hookbridge.ground import exit_codes
+from hookbridge.ground.processes import exit_codes
 
 # If a worker's step goes on after a stop, it is interrupted after this time.
 INTERRUPT_SECS = 4.0
@@ -46,7 +46,7 @@ class StepWatch:
         self._interrupt = interrupt
 
     def wake(self, over: threading.Event) -> None:
-        """After a stop, wakes the main thread if it waits for other processes."""
+        """Wake the main thread after a stop, if it waits for other processes."""
         if self.let_one_through is not None:
             self.let_one_through()
         began = self._began

@@ -9,7 +9,7 @@ import weakref
 from hookbridge.adapters.callback_to_hook import CallbackToHook
 from hookbridge.adapters.guests import kinds
 from hookbridge.adapters.guests.guest_record import Wrapper
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.patching import Patches
 from hookbridge.ground.protocols import RunContext
 from hookbridge.ground.step_errors import END_OF_DATA
 
@@ -27,7 +27,7 @@ class StopRequests:
         """Note who calls `request_stop` of a run's context from now on."""
         if "request_stop" not in vars(run_context):
             method = _Request(run_context, self)
-            InstanceMethods(run_context, {"request_stop": method}).install()
+            Patches(run_context, {"request_stop": method}).install()
 
 
 class _Request:
@@ -47,7 +47,7 @@ class _Request:
 
 
 def reason_of(error: BaseException) -> str:
-    """Why an error stops a session, with the name of the guest that has raised it."""
+    """Return why an error stops a session, and the guest that raised it."""
     is_end, name = isinstance(error, END_OF_DATA), type(error).__name__
     for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
         guest = frame.f_locals.get("self")
@@ -68,7 +68,7 @@ def _is_guest(item: object) -> bool:
 
 
 def _reason() -> str:
-    """Why the hook that calls `request_stop` does so, with its name."""
+    """Return why a hook calls `request_stop`, and the hook's name."""
     for frame, _ in traceback.walk_stack(sys._getframe(2)):
         hook = frame.f_locals.get("self")
         if isinstance(hook, CallbackToHook):

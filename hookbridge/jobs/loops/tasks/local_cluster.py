@@ -16,7 +16,7 @@ from typing import NamedTuple
 from hookbridge import errors
 from hookbridge.ground.arguments import count, instance, seconds, shown, writable
 from hookbridge.ground.groups import grouped
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.jobs.loops.tasks.guard import SIGNALS, Guard
 from hookbridge.jobs.loops.tasks.local_task import GROUP_STOP, LocalTask
 from hookbridge.jobs.loops.tasks.output import Outputs
@@ -78,7 +78,7 @@ class LocalCluster:
             instance(name, getattr(self, name), bool, "a bool")
         seconds("grace_secs", self.grace_secs)
         instance(
-            "log_dir", self.log_dir, (str, os.PathLike), "a folder, or an empty text"
+            "log_dir", self.log_dir, (str, os.PathLike), "a folder, or an empty string"
         )
 
     def sizes(self) -> dict[str, int]:
@@ -218,10 +218,7 @@ def _wait(
 
 
 def _code_of_job(tasks: list[LocalTask]) -> int | None:
-    """Return that of the first task that failed.
-
-    0 if all ended well, None if some run.
-    """
+    """Return the job's exit code: the first that is not 0, or None while tasks run."""
     codes = [task.exit_code for task in tasks]
     if failed := next(filter(None, codes), None):
         return failed

@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterable
 from typing import IO
 
-from hookbridge.ground import live_lines
+from hookbridge.ground.texts import live_lines
 
 _CHUNK = 1 << 16
 # What every process says when it imports TensorFlow and starts a server, and what its
@@ -82,10 +82,7 @@ class Outputs:
                 self._selector.unregister(key.fileobj)
 
     def drain(self, secs: float) -> None:
-        """Wait until all output of ended tasks has been passed on, at most so long.
-
-        What is there by then is passed on, also if the time is over.
-        """
+        """Pass on the output of ended tasks; wait for more of it at most this long."""
         deadline = time.monotonic() + secs
         while self._selector.get_map() and time.monotonic() < deadline:
             self.wait(deadline - time.monotonic())

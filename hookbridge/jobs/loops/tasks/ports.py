@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Iterator
 
 from hookbridge import errors
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes.tf_config import ClusterConfig
 
 PROBE_SECS = 1.0
 
@@ -28,15 +28,12 @@ def named(config: ClusterConfig, tasks: Iterable[Task]) -> str:
 
 
 def lasting(secs: float) -> str:
-    """Return a duration at the end of a message's clause.
-
-    Nothing if there was no time.
-    """
+    """Return ` for N s` for a message, or an empty string for a time of 0."""
     return f" for {secs:g} s" if secs else ""
 
 
 def address(config: ClusterConfig, job: str, index: int) -> tuple[str, int]:
-    """Host and port of a task."""
+    """Return the host and the port of a task."""
     host, _, port = config.cluster[job][index].rpartition(":")
     return host.strip("[]"), int(port)
 
@@ -138,7 +135,7 @@ class Liveness:
 
 @contextlib.contextmanager
 def held_ports(count: int) -> Iterator[list[int]]:
-    """Different ports of localhost that the system gives to nobody else in this block.
+    """Hold free ports of localhost, which nobody else gets in this block.
 
     A server that is started on one of them by its number can listen there: servers set
     `SO_REUSEADDR`, as TensorFlow's do, and this process never listens.
@@ -152,6 +149,6 @@ def held_ports(count: int) -> Iterator[list[int]]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Different ports of localhost that are free at the moment."""
+    """Return ports of localhost that are free at the moment."""
     with held_ports(count) as ports:
         return ports

@@ -12,10 +12,10 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from hookbridge.ground.cluster_checks import SERVER_TYPES
-from hookbridge.ground.patching import InstanceMethods
+from hookbridge.ground.patching import Patches
+from hookbridge.ground.processes.cluster_checks import SERVER_TYPES
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.ground.protocols import Session
-from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.jobs.loops.tasks import ports
 
 v1 = tf.compat.v1
@@ -130,7 +130,7 @@ def limit_close(session: Session, limit_secs: float = CLOSE_SECS) -> None:
             if error is not None and sys.exc_info()[0] is None:
                 raise error  # not if the session closes because of another error
 
-    InstanceMethods(session, {"close": close}).install()
+    Patches(session, {"close": close}).install()
 
 
 def _close(session: Session, closed: concurrent.futures.Future[None]) -> None:

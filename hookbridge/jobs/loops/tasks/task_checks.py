@@ -7,8 +7,12 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.ground.arguments import shown
-from hookbridge.ground.cluster_checks import CHIEF_TYPES, TASK_TYPES, check_addresses
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes.cluster_checks import (
+    CHIEF_TYPES,
+    TASK_TYPES,
+    check_addresses,
+)
+from hookbridge.ground.processes.tf_config import ClusterConfig
 
 
 def tasks_of(config: ClusterConfig, *jobs: str) -> list[tuple[str, int]]:
@@ -26,7 +30,7 @@ def tasks_of(config: ClusterConfig, *jobs: str) -> list[tuple[str, int]]:
 
 
 def trainers(config: ClusterConfig) -> list[tuple[str, int]]:
-    """`(job, index)` of the tasks that compute gradients, the chief first."""
+    """Return `(job, index)` of the tasks that compute gradients, the chief first."""
     return tasks_of(config, *CHIEF_TYPES, "worker")
 
 

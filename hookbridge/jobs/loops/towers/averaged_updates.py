@@ -15,7 +15,7 @@ import tensorflow as tf
 from hookbridge import errors
 from hookbridge.adapters.session_graph.graph_ops import ancestors
 from hookbridge.ground import compat
-from hookbridge.ground.patching import InstanceMethods, patched
+from hookbridge.ground.patching import Patches, patched
 from hookbridge.ground.protocols import Graph
 
 
@@ -75,7 +75,7 @@ def catch_updates(graph: Graph) -> Iterator[list[Update]]:
                     return original(self, *args, **kwargs)
                 return instead(original.__get__(self), *args, **kwargs)
 
-            patch = InstanceMethods(cls, {method: replaced})
+            patch = Patches(cls, {method: replaced})
             patch.install()
             stack.callback(patch.remove)
 

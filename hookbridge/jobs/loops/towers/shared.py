@@ -124,10 +124,7 @@ def _is_named(variable: Variable) -> bool:
 
 
 def _same(variable: Any, kwargs: dict[str, Any]) -> Any:
-    """Return the variable of tower 0 that another tower asks for.
-
-    Refuse one that differs.
-    """
+    """Return tower 0's variable of this name; refuse it if it differs."""
     name = kwargs.get("name") or "Variable"
     if variable is None:
         raise errors.InvalidArgumentError(
@@ -150,10 +147,7 @@ def _same(variable: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def _updated(op_type: str, inputs: Sequence[Any]) -> tuple[str, Any] | None:
-    """Return the type of an update and the variable that it changes.
-
-    None for other ops.
-    """
+    """Return the type of an update and its variable, or None for another op."""
     is_update = op_type.startswith(UPDATES) and inputs
     if is_update and inputs[0].op.type in VARIABLES:
         return op_type, inputs[0].op

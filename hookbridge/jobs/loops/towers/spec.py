@@ -43,10 +43,7 @@ class TowerSpec(NamedTuple):
 
 
 def mean(values: Sequence[Any]) -> Any:
-    """Return the mean over towers of equal size.
-
-    The value itself if there is one tower.
-    """
+    """Return the mean over towers of equal size; of one tower its value."""
     return values[0] if len(values) == 1 else tf.add_n(list(values)) / len(values)
 
 
@@ -85,7 +82,7 @@ def merged_export_outputs(towers: Sequence[Any]) -> Any:
 
 
 def _export_output(name: str, towers: Sequence[Any]) -> Any:
-    """One export output, with the predictions of all towers."""
+    """Return one export output with the predictions of all towers."""
     kind = type(towers[0])
     # In every Estimator version, an export output has its arguments as attributes.
     for fields in (("outputs",), ("scores", "classes"), ("value",)):
@@ -105,7 +102,7 @@ def _export_output(name: str, towers: Sequence[Any]) -> Any:
 def merged_metrics(
     towers: Sequence[Any], variables: Sequence[Sequence[Any]], sizes: Sequence[Any]
 ) -> Any:
-    """`eval_metric_ops` over the examples of all towers.
+    """Return `eval_metric_ops` over the examples of all towers.
 
     Metrics, `(value, update_op)` or of Keras 2, keep sums in local variables. After
     each update the first tower's variables get the sums of all towers, and the other

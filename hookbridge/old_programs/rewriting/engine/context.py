@@ -6,15 +6,15 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hookbridge.old_programs.reading.import_statements import (
+from hookbridge.old_programs.reading.names.import_statements import (
     STATEMENTS,
     Import,
     as_v1,
     canonical,
 )
-from hookbridge.old_programs.reading.in_program import InProgram
-from hookbridge.old_programs.reading.modules import Module
-from hookbridge.old_programs.reading.scopes import Scope
+from hookbridge.old_programs.reading.names.scopes import Scope
+from hookbridge.old_programs.reading.one_file.modules import Module
+from hookbridge.old_programs.reading.whole_programs.in_program import InProgram
 from hookbridge.old_programs.rewriting.engine.dotted_text import renamed
 from hookbridge.old_programs.rewriting.engine.import_text import ImportText, statements
 from hookbridge.old_programs.rewriting.engine.needed_imports import NeededImports
@@ -63,7 +63,9 @@ class Context:
         self.codes: frozenset[str] = codes
         self.text: str = module.text
         self.parents: dict[ast.AST, ast.AST] = module.parents
-        self.imports: NeededImports = NeededImports(module, in_program.own, target)
+        self.imports: NeededImports = NeededImports(
+            module, in_program.own_modules, target
+        )
         self.guests: Guests = Guests([module], guests)
         self.kept: set[tuple[Scope | None, str]] = set()
         self.edits: list[Edit] = []
@@ -169,7 +171,7 @@ class Context:
         """Return where a node begins and ends in the text."""
         return self.changes.span(node)
 
-    def code(self, node: ast.AST) -> str:
+    def source_of(self, node: ast.AST) -> str:
         """Return the source of a node."""
         first, end = self.span(node)
         return self.text[first:end]
@@ -188,7 +190,7 @@ class Context:
           Whether that was possible; see `change`.
         """
         if isinstance(node, ast.Attribute):
-            text = renamed(self.code(node), text)
+            text = renamed(self.source_of(node), text)
         return self.change(rule, node, self.span(node), text)
 
     def change(self, rule: str, node: Any, span: tuple[int, int], text: str) -> bool:
@@ -213,7 +215,7 @@ class Context:
             # The next walk sees what is there then.
             self.is_unfinished |= any(edit.rule != rule for edit in self.edits)
             return False
-        if self.is_in_fstring(node) and self.code(node) != ast.unparse(node):
+        if self.is_in_fstring(node) and self.source_of(node) != ast.unparse(node):
             return False
         self.changes.add(first, end, text)
         self.note(rule, node, self.text[first:end], text)
@@ -238,12 +240,12 @@ class Context:
           before: the text before it.
           after: the text after it.
         """
-        (first, end), code = self.span(node), self.code(node)
-        if self.is_in_fstring(node) and code != ast.unparse(node):
+        (first, end), source = self.span(node), self.source_of(node)
+        if self.is_in_fstring(node) and source != ast.unparse(node):
             return
         self.changes.add(first, first, before)
         self.changes.add(end, end, after)
-        self.note(rule, node, code, f"{before}{code}{after}")
+        self.note(rule, node, source, f"{before}{source}{after}")
 
     def replace_import(
         self,
@@ -276,8 +278,8 @@ class Context:
         inside = [(start - first, stop - first) for start, stop in spans]
         whole = ImportText.of(self.text[first:end], inside)
         new = statements(whole, lines, more, behind if is_alone else "")
-        is_gone = len(lines) == len(node.names) and not (any(lines.values()) or more)
-        if is_gone and not (is_alone and self._has_others(node)):
+        is_deleted = len(lines) == len(node.names) and not (any(lines.values()) or more)
+        if is_deleted and not (is_alone and self._has_others(node)):
             new.append("pass")
         if not is_alone:
             if self.changes.comments((first, end)):

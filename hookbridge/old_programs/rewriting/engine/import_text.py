@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from hookbridge.old_programs.reading.comments import is_mark
+from hookbridge.old_programs.reading.one_file.comments import is_mark
 
 # What stands after a name, to the end of its line; no line ends at a backslash.
 _TAIL = re.compile(r"(?:[^\r\n\\#]|\\\r?\n)*(?:#[^\r\n]*)?(?:\r?\n)?")

@@ -7,9 +7,13 @@ import sys
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from hookbridge.old_programs.reading.import_statements import Import, canonical, imports
-from hookbridge.old_programs.reading.modules import split_lines
-from hookbridge.old_programs.reading.notebooks import is_border
+from hookbridge.old_programs.reading.names.import_statements import (
+    Import,
+    canonical,
+    imports,
+)
+from hookbridge.old_programs.reading.one_file.modules import split_lines
+from hookbridge.old_programs.reading.one_file.notebooks import is_border
 from hookbridge.tf1_names.parsing import parsed
 
 # The number of the statement that a line follows, and the line.
@@ -21,16 +25,16 @@ class InsertedLines:
 
     Args:
       text: the text.
-      own: the modules of its program that it imports.
+      own_modules: the modules of its program that it imports.
     """
 
-    def __init__(self, text: str, own: Collection[str]) -> None:
+    def __init__(self, text: str, own_modules: Collection[str]) -> None:
         self._newline = "\r\n" if "\r\n" in text else "\n"
         self._is_cut = bool(text) and not text.endswith("\n")
         self._rows = split_lines(text + self._newline if self._is_cut else text)
         self._body: Sequence[ast.stmt] = parsed(text).body
         self._imported = [_imported(statement) for statement in self._body]
-        self._own = own
+        self._own_modules = own_modules
         # The lines before each row.
         self._by_row: defaultdict[int, list[str]] = defaultdict(list)
         self._moved: set[int] = set()  # rows that stand elsewhere now
@@ -57,11 +61,11 @@ class InsertedLines:
 
     def put_first(self, wanted: Sequence[str]) -> None:
         """Add lines before every other import, after those of them there already."""
-        there = {line: _early(line, self._body, self._imported) for line in wanted}
-        first = max([self._start, *there.values()])
+        numbers = {line: _early(line, self._body, self._imported) for line in wanted}
+        first = max([self._start, *numbers.values()])
         lines = [
             (first, self._moved_line(line) or line)
-            for line, number in there.items()
+            for line, number in numbers.items()
             if not number
         ]
         if lines and self._start and first == self._start:
@@ -69,10 +73,7 @@ class InsertedLines:
         self.put(lines)
 
     def _moved_line(self, line: str) -> str:
-        """Return a line that stands somewhere below, taken away there.
-
-        Empty if none does.
-        """
+        """Take away a line that stands below, and return it; empty if there is none."""
         wanted = ast.dump(parsed(line).body[0])
         same = [n for n, s in enumerate(self._body, 1) if ast.dump(s) == wanted]
         return self._take_out(same) if _is_import(line) else ""
@@ -175,8 +176,9 @@ class InsertedLines:
 
     def _is_own(self, one: Import) -> bool:
         """Return whether an import is one of another module of the program."""
-        return one.full.partition(".")[0] in ("", *self._own) or any(
-            name in self._own for name in (one.full, one.full.rpartition(".")[0])
+        return one.full.partition(".")[0] in ("", *self._own_modules) or any(
+            name in self._own_modules
+            for name in (one.full, one.full.rpartition(".")[0])
         )
 
     def text(self) -> str:

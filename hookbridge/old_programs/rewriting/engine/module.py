@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hookbridge.ground.groups import grouped
-from hookbridge.old_programs.reading.imported_files import link
-from hookbridge.old_programs.reading.in_program import InProgram
-from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.one_file.modules import Module
+from hookbridge.old_programs.reading.whole_programs.imported_files import link
+from hookbridge.old_programs.reading.whole_programs.in_program import InProgram
 from hookbridge.old_programs.rewriting.engine import results
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.results import Edit, Rewritten
@@ -51,7 +51,7 @@ def rewrite_module(
         assigned = module.names.assigned_by_others
         module = Module(changed, module.file)
         module.names.assigned_by_others = assigned
-        link(module, in_program.own)
+        link(module, in_program.own_modules)
         in_program = _rewritten(in_program, module)
         findings = _scanned(module, in_program, target, rules)
         # A change of one walk may let a rule do more in the next walk.

@@ -7,8 +7,8 @@ import builtins
 import sys
 from collections.abc import Collection, Iterator
 
-from hookbridge.old_programs.reading.import_statements import canonical, imports
-from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.names.import_statements import canonical, imports
+from hookbridge.old_programs.reading.one_file.modules import Module
 from hookbridge.old_programs.rewriting.engine.inserted_lines import InsertedLines
 from hookbridge.tf1_names import installed_names
 from hookbridge.tf1_names.private_names import HIDDEN_PACKAGES
@@ -32,10 +32,12 @@ def module_of(root: str) -> str:
 class NeededImports:
     """What one module imports at its top level, and what it has to import.
 
-    `own` are the modules of its program that it imports.
+    `own_modules` are the modules of its program that it imports.
     """
 
-    def __init__(self, module: Module, own: Collection[str], target: Target) -> None:
+    def __init__(
+        self, module: Module, own_modules: Collection[str], target: Target
+    ) -> None:
         names = module.names
         self.bound: dict[str, str] = {
             name: value
@@ -54,7 +56,7 @@ class NeededImports:
         self.switches: list[str] = []
         # Whether `tensorflow` will be that of v1 in this module.
         self.is_v1 = False
-        self._own = own
+        self._own_modules = own_modules
         self._target = target
 
     def _usable(self, line: int) -> Iterator[tuple[str, str]]:
@@ -154,7 +156,7 @@ class NeededImports:
         """Return the text with the wanted lines added."""
         if not (self._wanted or self.first or self.switches):
             return text
-        lines = InsertedLines(text, self._own)
+        lines = InsertedLines(text, self._own_modules)
         lines.put_first(self.first)
         # These come before the wanted imports: they may take one of them.
         switches = [

@@ -8,11 +8,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from hookbridge.old_programs.reading.modules import Module, split_lines
+from hookbridge.old_programs.reading.one_file.modules import Module, split_lines
 from hookbridge.old_programs.scanning.findings import Finding
 
 MARK = "# TODO(hookbridge):"
-# The code runs on the target as it is, or hookbridge carries it.
 # A rewritten file reads the true version under `hookbridge run`, too.
 _SAME = {"VERSION_REFUSED": "VERSION_CHECK"}
 
@@ -108,8 +107,8 @@ def with_comments(module: Module, findings: Iterable[Finding]) -> str:
         indent = lines[index][: len(lines[index]) - len(lines[index].lstrip(" \t\f"))]
         newline = re.search(r"[\r\n]*$", lines[index])
         end = (newline[0] if newline else "") or "\n"
-        there = _comments_above(lines, index)
-        fresh = [new for new in wanted[line] if _key(new) not in there]
+        existing = _comments_above(lines, index)
+        fresh = [new for new in wanted[line] if _key(new) not in existing]
         lines[index:index] = [f"{indent}{new}{end}" for new in fresh]
     return "".join(lines)
 
@@ -126,7 +125,7 @@ def comments_of(text: str) -> tuple[Todo, ...]:
 
 
 def _starts(nodes: Iterable[ast.AST]) -> list[int]:
-    """First lines of statements, decorators included."""
+    """Return the first lines of statements, decorators included."""
     lines = []
     for node in nodes:
         if isinstance(node, ast.stmt):

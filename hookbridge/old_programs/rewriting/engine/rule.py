@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hookbridge import errors
-from hookbridge.old_programs.reading.in_program import InProgram
-from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.one_file.modules import Module
+from hookbridge.old_programs.reading.whole_programs.in_program import InProgram
 from hookbridge.old_programs.rewriting.engine.context import Context
 
 # Writing the comments is chosen by name like a rule, but is not one for the tree.
@@ -31,7 +31,7 @@ class RewriteRule:
       apply: called with a node and the context, whose `replace(name, node, text)`
         changes the text of a node. It is called once for each node of those classes,
         inner nodes first, on the thread that calls `rewrite`. Of two changes that
-        overlap the first counts. The rules are asked again about the new text, in a
+        overlap the first counts. The rules are applied again to the new text, in a
         few walks at most, while it has findings with the codes of one of them.
       codes: reason codes of the findings that it settles.
       prepare: called with the context once before each walk, on the same thread.

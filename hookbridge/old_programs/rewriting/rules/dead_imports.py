@@ -8,13 +8,13 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hookbridge.old_programs.reading.comments import has_mark
-from hookbridge.old_programs.reading.import_statements import (
+from hookbridge.old_programs.reading.names.import_statements import (
     Import,
     all_imports,
     canonical,
     imports,
 )
+from hookbridge.old_programs.reading.one_file.comments import has_mark
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.needed_imports import module_of
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
@@ -28,13 +28,13 @@ from hookbridge.tf1_names.syntax import is_below
 
 NAME = "dead-imports"
 # What is below these is written by its whole name.
-_CARRIED = ("hookbridge.contrib", "hookbridge.estimator.python")
+_RESTORED = ("hookbridge.contrib", "hookbridge.estimator.python")
 # Below these no `from X import` works: Python's import system has no such modules.
 _NO_MODULES = (
     "hookbridge.estimator.v1",
     "hookbridge.estimator.experimental",
     "hookbridge.estimator.export",
-    *_CARRIED,
+    *_RESTORED,
 )
 # Folders of TensorFlow's package hide these from Python's import system. The same
 # modules are below `compat.v2`.
@@ -83,28 +83,28 @@ def new_import(imported: Import, context: Context) -> NewImport | None:
 
 def _bound(imported: Import, become: Resolution, context: Context) -> NewImport | None:
     """Return what replaces an import of which the file uses the name that it binds."""
-    is_carried = become.replacement.startswith(_CARRIED)
+    is_restored = become.replacement.startswith(_RESTORED)
     is_absent = become.code == "KERAS_COPY" and bool(
         missing_private(canonical(imported.full), context.target).rest
     )
-    is_dead = become.is_removed or is_carried or is_absent
+    is_dead = become.is_removed or is_restored or is_absent
     may_go = is_dead and context.may_go(imported)
     if may_go and _all_uses_are_renamed(imported, context):
         return _NOTHING
-    name = become.replacement or _gone_module(imported, become, context)
+    name = become.replacement or _removed_module(imported, become, context)
     return _line(imported, name, context) if name else None
 
 
-def _gone_module(imported: Import, become: Resolution, context: Context) -> str:
-    """Return the name in `hb.contrib.removed` of a module of `tf.contrib`.
+def _removed_module(imported: Import, become: Resolution, context: Context) -> str:
+    """Return the name of a `tf.contrib` module in `hb.contrib.removed`, or empty.
 
-    It is empty for other names. The module can be read there; using it raises.
+    The module can be read there; using it raises.
     """
     meant = context.meant(canonical(imported.full))
     area = meant.removeprefix("tf.contrib.")
     is_module = area != meant and contrib_names.was_module(area)
-    is_gone = become.code == "GONE" and is_module
-    return f"{contrib_names.REMOVED}.{area}" if is_gone else ""
+    is_removed = become.code == "GONE" and is_module
+    return f"{contrib_names.REMOVED}.{area}" if is_removed else ""
 
 
 def _plain(imported: Import, become: Resolution, context: Context) -> NewImport | None:
@@ -256,7 +256,7 @@ def _renamed(
     ):
         after = context.span(alias)[1]
         parts += [
-            item if item != ast.unparse(alias) else context.code(alias),
+            item if item != ast.unparse(alias) else context.source_of(alias),
             text[after : end if following is None else context.span(following)[0]],
         ]
     return "".join(parts)

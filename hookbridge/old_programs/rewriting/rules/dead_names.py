@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from hookbridge.old_programs.reading.import_statements import canonical, loaded
+from hookbridge.old_programs.reading.names.import_statements import canonical, loaded
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.needed_imports import PRIVATE
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
@@ -102,9 +102,7 @@ def _import_private(
 
 
 def _by_own_import(node: ast.expr, replacement: str, context: Context) -> str:
-    """Return the replacement, by an import inside a function.
-
-    Empty for any other import.
+    """Return the replacement by an import inside a function; empty for others.
 
     The program may run without TensorFlow until it calls such a function.
     """
@@ -112,7 +110,7 @@ def _by_own_import(node: ast.expr, replacement: str, context: Context) -> str:
     module = context.name(root)
     if module is None or not replacement.startswith(f"{module}."):
         return ""
-    name = context.code(root)
+    name = context.source_of(root)
     if canonical(context.imports.bound.get(name, "")) == module:
         return ""
     return name + replacement[len(module) :]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 
-from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.one_file.modules import Module
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.results import comment
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule

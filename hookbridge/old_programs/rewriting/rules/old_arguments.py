@@ -1,4 +1,4 @@
-"""Arguments, methods and functions that have another name today."""
+"""Arguments, methods and functions that have another name now."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 from hookbridge.old_programs.scanning import tpu_names
-from hookbridge.tf1_names.changes import renamed_method
+from hookbridge.tf1_names.changes import BECOMES_PREFETCH, renamed_method
 from hookbridge.tf1_names.old_values import old_values
 from hookbridge.tf1_names.removed_in_libraries import (
     removed_methods,
@@ -24,21 +24,19 @@ NAME = "old-arguments"
 
 
 def apply(node: ast.Call, context: Context) -> None:
-    """Change a call that the scan has found."""
+    """Change the function, the method and the arguments of a call."""
     is_device = context.name(node.func) == "tf.device"
     if is_device and context.is_found(node, "DEVICE_FUNCTION"):
-        device = context.imports.expression("tf.compat.v1.device", node.lineno)
-        context.replace(NAME, node.func, device)
-    for argument, today in tpu_names.unnamed(context.module, node):
-        context.replace(NAME, argument, today)
+        _replace_function(node, "tf.compat.v1.device", context)
+    for argument, current in tpu_names.unnamed(context.module, node):
+        context.replace(NAME, argument, current)
     rows = node.args[0] if context.is_found(node, "UNEQUAL_ROWS") else None
     if isinstance(rows, ast.List | ast.Tuple):
         _, end = _with_parentheses(rows, _after_opening(node, context), context)
         context.change(NAME, rows, (end, end), ", dtype=object")
     elif rows is not None or context.is_found(node, "GPU_READER"):
         name = (context.name(node.func) or "").rpartition(".")[2]
-        function = context.imports.expression(f"hookbridge.legacy.{name}", node.lineno)
-        context.replace(NAME, node.func, function)
+        _replace_function(node, f"hookbridge.legacy.{name}", context)
     if isinstance(node.func, ast.Attribute):
         _rename_method(node.func, context)
     if context.is_found(node, "OLD_ARGUMENT"):
@@ -46,25 +44,28 @@ def apply(node: ast.Call, context: Context) -> None:
         _change_values(node, context)
 
 
+def _replace_function(call: ast.Call, name: str, context: Context) -> None:
+    """Call another function, with the same arguments."""
+    function = context.imports.expression(name, call.lineno)
+    context.replace(NAME, call.func, function)
+
+
 def _rename_method(function: ast.Attribute, context: Context) -> None:
     """Give a method its current name."""
     method = function.attr
-    today = renamed_method(method)
-    if today:
-        today = today if context.is_found(function, "OLD_ARGUMENT") else ""
+    current = renamed_method(method)
+    if current:
+        current = current if context.is_found(function, "OLD_ARGUMENT") else ""
     elif removed_methods(method) and context.name(function) is None:
-        is_lost = context.is_found(function, "LOST_NAME")
-        today = _method_today(method) if is_lost else ""
-    if today:
+        is_removed = context.is_found(function, "LOST_NAME")
+        current = _current_method(method) if is_removed else ""
+    if current:
         _, end = context.span(function)
-        context.change(NAME, function, (end - len(method), end), today)
+        context.change(NAME, function, (end - len(method), end), current)
 
 
-def _method_today(method: str) -> str:
-    """Return the current name of a method that a library removed.
-
-    Empty if it has none.
-    """
+def _current_method(method: str) -> str:
+    """Return the current name of a removed method; empty if it has none."""
     replacements = {
         removed_names()[name].replacement for name in removed_methods(method)
     }
@@ -72,15 +73,15 @@ def _method_today(method: str) -> str:
 
 
 def _change_values(call: ast.Call, context: Context) -> None:
-    """Write values that are refused today as they are taken."""
-    for node, today in old_values(call, context.name(call.func) or ""):
-        before, has_place, after = today.partition("{}")
+    """Write values that are now refused as they are taken."""
+    for node, current in old_values(call, context.name(call.func) or ""):
+        before, has_place, after = current.partition("{}")
         if has_place and _shares_parentheses(node, call, context):
             context.wrap(NAME, node, f"({before}", f"{after})")
         elif has_place:
             context.wrap(NAME, node, before, after)
         else:
-            context.replace(NAME, node, _spelled(today, node, context))
+            context.replace(NAME, node, _spelled(current, node, context))
 
 
 def _shares_parentheses(node: ast.expr, call: ast.Call, context: Context) -> bool:
@@ -89,10 +90,10 @@ def _shares_parentheses(node: ast.expr, call: ast.Call, context: Context) -> boo
     return is_generator and context.span(node)[1] == context.span(call)[1]
 
 
-def _spelled(today: str, node: ast.expr, context: Context) -> str:
-    """Return a text; if it is a dotted name of a module, as the file names that."""
+def _spelled(current: str, node: ast.expr, context: Context) -> str:
+    """Return source text; a dotted name as the file has to write it."""
     is_name = isinstance(node, ast.Attribute | ast.Name)
-    return context.imports.expression(today, node.lineno) if is_name else today
+    return context.imports.expression(current, node.lineno) if is_name else current
 
 
 def _rename_arguments(call: ast.Call, context: Context) -> None:
@@ -117,8 +118,8 @@ def _rename_arguments(call: ast.Call, context: Context) -> None:
             context.change(NAME, argument, (first, end), change.new)
         else:
             is_out = _take_out(call, argument, before, context)
-            if is_out and change.note == "becomes prefetch":
-                size = context.code(argument.value)
+            if is_out and change.note == BECOMES_PREFETCH:
+                size = context.source_of(argument.value)
                 context.wrap(NAME, call, "", f".prefetch({size})")
 
 

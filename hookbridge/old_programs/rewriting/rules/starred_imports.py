@@ -8,9 +8,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from hookbridge.old_programs.reading import starred
-from hookbridge.old_programs.reading.comments import has_mark
-from hookbridge.old_programs.reading.import_statements import canonical
+from hookbridge.old_programs.reading.names import starred
+from hookbridge.old_programs.reading.names.import_statements import canonical
+from hookbridge.old_programs.reading.one_file.comments import has_mark
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 from hookbridge.tf1_names.outcome import Resolution

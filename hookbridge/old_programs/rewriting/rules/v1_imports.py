@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 
-from hookbridge.old_programs.reading.import_statements import canonical, loaded
-from hookbridge.old_programs.reading.in_program import InProgram
-from hookbridge.old_programs.reading.modules import Module
+from hookbridge.old_programs.reading.names.import_statements import canonical, loaded
+from hookbridge.old_programs.reading.one_file.modules import Module
+from hookbridge.old_programs.reading.whole_programs.in_program import InProgram
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
 from hookbridge.tf1_names.private_names import FILES
@@ -47,7 +47,7 @@ def _as_v1(value: str) -> str:
 
 
 def prepare(context: Context) -> None:
-    """Decide first, because all other rules ask what a name means."""
+    """Decide first, because all other rules depend on what a name means."""
     bound, names = context.imports.bound, context.module.names
     context.imports.is_v1 = (
         context.in_program.targets_tf1
@@ -114,7 +114,7 @@ def _import_from(node: ast.ImportFrom, context: Context) -> None:
     ):
         return
     name = module.replace("tensorflow", _V1, 1)
-    if written := re.match(rf"from\s+({re.escape(module)})\s", context.code(node)):
+    if written := re.match(rf"from\s+({re.escape(module)})\s", context.source_of(node)):
         first, _ = context.span(node)
         span = first + written.start(1), first + written.end(1)
         context.change(NAME, node, span, name)
@@ -147,7 +147,7 @@ def _load(node: ast.Call, context: Context) -> None:
         return
     name = module.replace("tensorflow", _V1, 1)
     more = ', fromlist=["v1"]' if ast.unparse(node.func) == "__import__" else ""
-    context.replace(NAME, node, f'{context.code(node.func)}("{name}"{more})')
+    context.replace(NAME, node, f'{context.source_of(node.func)}("{name}"{more})')
 
 
 def _attribute(node: ast.Attribute, context: Context) -> None:

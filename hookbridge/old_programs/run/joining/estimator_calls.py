@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from hookbridge.estimator import revive
+from hookbridge.estimator import restored_package
 from hookbridge.ground import patching
 from hookbridge.old_programs.run.joining.joiner import Joiner
 
 
 def join(joiner: Joiner) -> None:
-    """Guests join what Estimators train and evaluate from now on."""
-    namespaces = revive.namespaces()
+    """Let guests join what Estimators train and evaluate from now on."""
+    namespaces = restored_package.namespaces()
     # Every Estimator class derives from this one, and few override these methods.
     base = namespaces.v1.Estimator
     train, evaluate, predict = base.train, base.evaluate, base.predict
@@ -49,7 +49,7 @@ def join(joiner: Joiner) -> None:
                     return
             yield value
 
-    patching.InstanceMethods(
+    patching.Patches(
         base,
         {"train": joined_train, "evaluate": joined_evaluate, "predict": plain_predict},
     ).install()
@@ -63,4 +63,4 @@ def join(joiner: Joiner) -> None:
 
     for namespace in namespaces:
         methods = {"train_and_evaluate": train_and_evaluate}
-        patching.InstanceMethods(namespace, methods).install()
+        patching.Patches(namespace, methods).install()

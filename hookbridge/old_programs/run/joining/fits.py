@@ -15,7 +15,7 @@ _LOOPS = ("fit", "fit_generator")
 
 
 def join(joiner: Joiner) -> None:
-    """Guests join every `fit` from now on."""
+    """Let guests join every `fit` from now on."""
     joined = functools.partial(_joined, joiner)
     reported = functools.partial(_reported, joiner)
     for owner in dict.fromkeys(owners()):

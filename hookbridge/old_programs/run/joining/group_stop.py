@@ -15,9 +15,9 @@ import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.ground import patching
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.ground.protocols import Coordinator, Graph, Session
-from hookbridge.ground.tf_config import ClusterConfig
-from hookbridge.jobs.loops.group_stop.hook import GroupStopHook
+from hookbridge.jobs.loops.group_stop.hook import GroupHook, GroupStopHook
 from hookbridge.jobs.loops.tasks.task_checks import trainers
 from hookbridge.old_programs.run.joining.sessions import change_hooks, trains
 
@@ -103,7 +103,7 @@ def _group_stop_hooks(hooks: list[Any]) -> list[GroupStopHook]:
         return []
     if (config.task_type, config.task_index) not in tasks:
         return []
-    has_one = any(isinstance(hook, GroupStopHook) for hook in hooks)
+    has_one = any(isinstance(hook, GroupHook) for hook in hooks)
     if has_one or not trains(tf.compat.v1.get_default_graph()):
         return []
     return [GroupStopHook(config)]

@@ -83,7 +83,7 @@ class Recorders:
 
     def recorder(self) -> list[Any]:
         """Return a recorder with a folder of its own."""
-        from hookbridge.reference.recorder import recorder
+        from hookbridge.reference.record.recorder import recorder
 
         folder = self._folder
         if self._made:
@@ -112,7 +112,7 @@ def _load(path: str) -> ModuleType:
 
 
 def _is_of_training(guest: object) -> bool:
-    from hookbridge.reference.recorder import Recorder
+    from hookbridge.reference.record.recorder import Recorder
 
     return isinstance(guest, Recorder) or any(
         c.__name__ in OF_TRAINING for c in type(guest).__mro__

@@ -11,11 +11,11 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.adapters import convert
-from hookbridge.adapters.session_loop.options import BY_FLAG, HookOptions
-from hookbridge.adapters.session_loop.validations import EstimatorValidation
-from hookbridge.ground import exit_codes
+from hookbridge.adapters.session_loop.evaluations.validations import EstimatorValidation
+from hookbridge.adapters.session_loop.shared.options import BY_FLAG, HookOptions
+from hookbridge.ground.processes import exit_codes
+from hookbridge.ground.processes.tf_config import ClusterConfig
 from hookbridge.ground.protocols import Session
-from hookbridge.ground.tf_config import ClusterConfig
 from hookbridge.old_programs.run.joining.guest_file import GuestFile, Recorders
 
 
@@ -97,10 +97,7 @@ class Joiner:
         return hook
 
     def evaluation_hooks(self) -> list[Any]:
-        """Return new guests as hooks for an evaluation.
-
-        An empty list for an evaluation that the guests themselves asked for.
-        """
+        """Return new guests as hooks; none for an evaluation of the guests' own."""
         if self._here.is_muted:
             return []
         return self._made(

@@ -14,7 +14,7 @@ from hookbridge.adapters.session_graph.steps import StepFinder
 from hookbridge.ground import collected, patching
 from hookbridge.ground.protocols import Graph, Session
 from hookbridge.old_programs.run.joining.joiner import Joiner
-from hookbridge.reference.recording_writer import records_here
+from hookbridge.reference.recordings.recording_writer import records_here
 
 v1 = tf.compat.v1
 
@@ -122,4 +122,4 @@ def join(joiner: Joiner) -> None:
             run = record(joiner, run)
         if joiner.has_others:
             run = report(joiner, run)
-        patching.InstanceMethods(kind, {"run": run}).install()
+        patching.Patches(kind, {"run": run}).install()

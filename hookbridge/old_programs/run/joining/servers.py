@@ -13,7 +13,7 @@ from typing import Any
 
 from hookbridge import errors
 from hookbridge.ground import patching
-from hookbridge.ground.tf_config import ClusterConfig
+from hookbridge.ground.processes.tf_config import ClusterConfig
 
 VARIABLE = "TF_CONFIG"
 
@@ -45,10 +45,7 @@ def follow() -> None:
 
 
 def _place(server_def: Any) -> str:
-    """Return the value of `TF_CONFIG`.
-
-    Empty for a cluster that `ClusterConfig` refuses.
-    """
+    """Return the value of `TF_CONFIG`; empty if `ClusterConfig` refuses it."""
     jobs = {
         job.name: tuple(job.tasks[i] for i in sorted(job.tasks))
         for job in server_def.cluster.job

@@ -16,7 +16,7 @@ from hookbridge.old_programs.run.joining.joiner import Joiner
 
 
 def join(joiner: Joiner) -> None:
-    """Guests join every monitored session whose graph can train."""
+    """Let guests join every monitored session whose graph can train."""
 
     def with_guests(hooks: list[Any]) -> list[Any]:
         if joiner.is_inside or not trains(tf.compat.v1.get_default_graph()):

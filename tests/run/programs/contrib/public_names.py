@@ -20,7 +20,7 @@ def why_dead(place, name):
     """What the program reads where it uses a name; empty if the name lives."""
     try:
         value = getattr(place, name)
-        if type(value).__name__ == "Gone":
+        if type(value).__name__ == "Removed":
             value()
     except Exception as error:
         return "%s: %s" % (type(error).__name__, error)

@@ -1,9 +1,0 @@
-"""Lines of progress that a process writes again and again on a terminal."""
-
-from __future__ import annotations
-
-# Goes to the begin of the line and clears it.
-CLEAR = "\r\x1b[K"
-# The variable is set by `hookbridge cluster` on a terminal: it shows the lines that its
-# tasks rewrite.
-VARIABLE = "HOOKBRIDGE_LIVE_LINES"

@@ -1,0 +1,165 @@
+"""What a file uses of Keras 2 that Keras 3 refuses: methods, arguments, file names.
+
+The names of modules, classes and functions are in data/keras-2.3.json.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterator, Mapping, Sequence
+
+from hookbridge.old_programs.reading.one_file.keras_signs import Sign
+from hookbridge.tf1_names.syntax import (
+    called_method,
+    keyword,
+    keywords,
+    last_name,
+    text_of,
+)
+
+# The evidence of what says nothing without another name of Keras.
+_KIND = "keras2_method"
+# Methods of models and layers that Keras 3 no longer has.
+_METHODS = frozenset(
+    {
+        *("evaluate_generator", "fit_generator", "predict_generator"),
+        *("get_input_at", "get_input_shape_at", "get_output_at", "get_output_shape_at"),
+    }
+)
+# Methods that models had until TensorFlow 2.1.
+_PRIVATE = frozenset(f"_make_{kind}_function" for kind in ("predict", "test", "train"))
+# Arguments that every layer took, and the classes that take them still.
+_OF_LAYERS: dict[str, tuple[str, ...]] = {
+    "batch_input_shape": (),
+    "batch_size": ("Input", "InputLayer"),
+    "weights": ("Embedding",),
+}
+_OF_CALLBACKS = {
+    "ModelCheckpoint": {"period"},
+    "TensorBoard": {
+        *("batch_size", "embeddings_data", "embeddings_layer_names", "write_grads"),
+    },
+}
+_OF_QUEUES = {"max_queue_size", "use_multiprocessing", "workers"}
+_OF_METHODS = {
+    "compile": {"sample_weight_mode", "target_tensors"},
+    "evaluate": _OF_QUEUES,
+    "fit": _OF_QUEUES,
+    "predict": _OF_QUEUES,
+    "test_on_batch": {"reset_metrics"},
+    "train_on_batch": {"reset_metrics"},
+}
+_SHAPES = frozenset(("input_shape", "output_shape"))
+# What names the file of a model.
+_WRITING = {"ModelCheckpoint", "load_model", "save", "save_weights"}
+# How the names of files with weights end in Keras 3, and in other libraries.
+_OF_WEIGHTS = (".weights.h5", ".weights.json")
+_OF_OTHERS = (".npy", ".npz", ".pickle", ".pkl", ".pt", ".pth")
+
+
+def of_attribute(node: ast.Attribute) -> Iterator[Sign]:
+    """Yield what an attribute of a model, layer or optimizer shows."""
+    owner, attribute = node.value, node.attr
+    of = last_name(owner)
+    if attribute in _PRIVATE:
+        yield "leftover", f".{attribute}()", node.lineno
+    elif attribute in _METHODS or (attribute == "reset_states" and "model" in of):
+        yield _KIND, f".{attribute}()", node.lineno
+    elif attribute == "lr" and of == "optimizer":
+        yield _KIND, "optimizer.lr", node.lineno
+    elif attribute in _SHAPES and (of == "layer" or _is_layer(owner)):
+        yield _KIND, f"layer.{attribute}", node.lineno
+
+
+def _is_layer(node: ast.expr) -> bool:
+    """Return whether it is `model.layers[i]` or `model.get_layer(...)`."""
+    if isinstance(node, ast.Subscript):
+        is_one = not isinstance(node.slice, ast.Slice)
+        return is_one and last_name(node.value) == "layers"
+    return isinstance(node, ast.Call) and called_method(node) == "get_layer"
+
+
+def of_call(call: ast.Call, function: str) -> Iterator[Sign]:
+    """Yield the arguments of a call that no function of this name takes in Keras 3.
+
+    Args:
+      call: any call.
+      function: the dotted name of what is called; empty if it is not known.
+    """
+    names = keywords(call).keys()
+    module, _, name = function.rpartition(".")
+    refused: set[str] = set()
+    if "keras" in module and ".layers" in module:
+        refused = {one for one, still in _OF_LAYERS.items() if name not in still}
+    elif "keras" in module:
+        refused = _OF_CALLBACKS.get(name, set())
+    elif not function:
+        name = f".{called_method(call)}"
+        refused = _OF_METHODS.get(name[1:], set())
+        if name == ".add_weight" and call.args and text_of(call.args[0]):
+            yield _KIND, ".add_weight() without name=", call.lineno
+    kind = "keras2" if function else _KIND
+    for argument in sorted(refused & names):
+        yield kind, f"{function or name}({argument}=)", call.lineno
+
+
+def of_files(nodes: Sequence[ast.AST]) -> Iterator[Sign]:
+    """Yield the names of files that Keras 3 refuses, and their lines.
+
+    It still writes models as `.h5`, and reads few of them.
+    """
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    texts: dict[str, ast.expr] | None = None
+    for call in calls:
+        if (function := last_name(call.func)) not in _WRITING:
+            continue
+        if texts is None:
+            texts = _assigned(nodes)
+        files = (*call.args[:1], *keyword(call, "filepath"))
+        name = _end_of(files[0], texts) if files else ""
+        options = keyword(call, "save_weights_only")
+        of_weights = any(getattr(option, "value", False) for option in options)
+        if function == "save_weights" or of_weights:
+            is_old = not name.endswith(_OF_WEIGHTS)
+        elif function == "ModelCheckpoint":
+            is_old = not name.endswith(".keras")
+        else:
+            is_old = name.endswith((".h5", ".hdf5"))
+        if name and is_old and not name.endswith(_OF_OTHERS):
+            yield _KIND, f'{function}("{os.path.basename(name)}")', call.lineno
+
+
+def _assigned(nodes: Sequence[ast.AST]) -> dict[str, ast.expr]:
+    """Return the values that names get in a file, the last one of each."""
+    return {
+        target.id: node.value
+        for node in nodes
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+
+def _end_of(node: ast.expr, texts: Mapping[str, ast.expr], depth: int = 4) -> str:
+    """Return how a text ends, of what stands in the file; empty if that is not known.
+
+    Args:
+      node: an expression.
+      texts: what the names in the file are.
+      depth: how many further expressions may be looked at.
+    """
+    last: ast.expr | None = None
+    if text := text_of(node):
+        return text
+    if isinstance(node, ast.Name):
+        last = texts.get(node.id)
+    elif isinstance(node, ast.BinOp):
+        last = node.left if isinstance(node.op, ast.Mod) else node.right
+    elif isinstance(node, ast.JoinedStr) and node.values:
+        last = node.values[-1]
+    elif isinstance(node, ast.Call) and called_method(node) == "format":
+        last = node.func.value if isinstance(node.func, ast.Attribute) else None
+    elif isinstance(node, ast.Call) and called_method(node) == "join" and node.args:
+        last = node.args[-1]
+    return _end_of(last, texts, depth - 1) if last is not None and depth else ""
