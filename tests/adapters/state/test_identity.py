@@ -21,9 +21,10 @@ from hookbridge.adapters.state.matching import match
 def identity_from(text: str) -> Identity:
     """The identity of a callback such as `A size=2 path=x key=one`."""
     kind, *values = text.split()
-    found = dict(value.split("=") for value in values)
+    found: dict[str, Any] = dict(value.split("=") for value in values)
     key = found.pop("key", None)
-    return Identity(kind, key, {"size": int(found.pop("size", 1)), **found})
+    numbers = {name: int(v) for name, v in found.items() if v.isdigit()}
+    return Identity(kind, key, {"size": 1, **found, **numbers})
 
 
 # What `test_any_change_of_a_list_of_different_callbacks` leaves out.
@@ -34,6 +35,11 @@ ROWS: dict[str, tuple[list[str], list[str], list[int | None]]] = {
     "tuned and reordered": (
         ["E path=loss", "E path=acc"],
         ["E path=acc size=5", "E path=loss size=5"],
+        [1, 0],
+    ),
+    "one of two numbers was tuned, and reordered": (
+        ["A every=2", "A every=3"],
+        ["A every=3 size=5", "A every=2 size=5"],
         [1, 0],
     ),
     "alike, as many": (["A", "A", "B"], ["B", "A", "A"], [2, 0, 1]),
@@ -74,6 +80,35 @@ def test_what_becomes_of_a_list(row: str) -> None:
     news = {each.kind for n, each in enumerate(present) if n not in pairs}
     assert {saved[n].kind for n in gone}.isdisjoint(news)
     assert len(lost) == len(news & {saved[n].kind for n in left})
+
+
+# Saved list -> present list -> why callbacks begin anew.
+REASONS: dict[str, tuple[list[str], list[str], str]] = {
+    "keys": (
+        ["A key=x"],
+        ["A key=y", "A key=z"],
+        "`A(state_key='y')`, `A(state_key='z')` starts over: the state of "
+        "`A(state_key='x')` has another `state_key`",
+    ),
+    "texts": (
+        ["A path=a mode=min", "A path=b mode=min"],
+        ["A path=c mode=min"],
+        "`A(mode='min')` starts over: the state of `A(mode='min')` has another `path`",
+    ),
+    "no difference": (
+        ["A path=a", "A path=a"],
+        ["A path=a"],
+        "`A` starts over: it is unknown which of 2 states of `A` belongs to which of "
+        "1 callbacks",
+    ),
+}
+
+
+@pytest.mark.parametrize("row", REASONS)
+def test_why_a_callback_starts_over(row: str) -> None:
+    *lists, expected = REASONS[row]
+    saved, present = ([made(text) for text in texts] for texts in lists)
+    assert match(present, saved).lost == [(expected, list(range(len(saved))))]
 
 
 def test_any_change_of_a_list_of_different_callbacks() -> None:
