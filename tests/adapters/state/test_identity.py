@@ -107,7 +107,7 @@ REASONS: dict[str, tuple[list[str], list[str], str]] = {
 @pytest.mark.parametrize("row", REASONS)
 def test_why_a_callback_starts_over(row: str) -> None:
     *lists, expected = REASONS[row]
-    saved, present = ([made(text) for text in texts] for texts in lists)
+    saved, present = ([identity_from(text) for text in texts] for texts in lists)
     assert match(present, saved).lost == [(expected, list(range(len(saved))))]
 
 
