@@ -13,7 +13,7 @@ from hookbridge.tf1_names.target import table
 _MORE = ("contrib", "flags", "__version__")
 
 
-def listed(targets_tf1: bool, dotted: str, module: object) -> Collection[str]:
+def star_names(targets_tf1: bool, dotted: str, module: object) -> Collection[str]:
     """Return the names: those of TensorFlow 1.15 in a file that means it."""
     root, _, inside = canonical(dotted).partition(".")
     if inside.startswith("contrib"):

@@ -119,7 +119,7 @@ class TensorFlowLookup:
             has them and does not list them.
         """
         module = self.module(dotted)
-        for name in stars.listed(self._targets_tf1, dotted, module):
+        for name in stars.star_names(self._targets_tf1, dotted, module):
             try:
                 namespace[name] = getattr(module, name)
             except AttributeError:

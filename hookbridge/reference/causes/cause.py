@@ -41,7 +41,7 @@ class Cause:
         return f"{self.text} (explains {percent:g} % of the difference)"
 
 
-def ranked(causes: Iterable[Cause]) -> list[Cause]:
+def rank(causes: Iterable[Cause]) -> list[Cause]:
     """Return the causes that explain enough, those that explain most first.
 
     Facts come last. Two causes whose parts differ by less than half a percent explain

@@ -7,9 +7,12 @@ import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from hookbridge.old_programs.reading.names.import_statements import canonical, loaded
+from hookbridge.old_programs.reading.names.import_statements import (
+    canonical,
+    loaded_module,
+)
 from hookbridge.old_programs.reading.names.scopes import FOLLOWED, Scope, Scopes
-from hookbridge.tf1_names.outcome import joined
+from hookbridge.tf1_names.outcome import join_name
 from hookbridge.tf1_names.syntax import (
     beginnings,
     called_function,
@@ -121,7 +124,9 @@ class Names:
     def by_imports(self, node: ast.AST) -> str | None:
         """Return the dotted name of an expression by the imports of this file."""
         first, parts = parts_of(node)
-        root = self._meant(first) if isinstance(first, ast.Name) else loaded(first)
+        root = (
+            self._meant(first) if isinstance(first, ast.Name) else loaded_module(first)
+        )
         if not root:
             return None
         return ".".join([root, *parts])
@@ -130,7 +135,7 @@ class Names:
         """Return a name that another module of the program has, as what it is there."""
         for attribute, inside in beginnings(dotted):
             if attribute in self.through:
-                return joined(self.through[attribute], inside)
+                return join_name(self.through[attribute], inside)
         return dotted
 
     def _meant(self, node: ast.Name) -> str | None:

@@ -15,7 +15,7 @@ from hookbridge.old_programs.reading.one_file.unequal_rows import Parameter
 from hookbridge.old_programs.reading.whole_programs.gpu_blocks import called_on_gpu
 from hookbridge.old_programs.reading.whole_programs.imported_files import (
     folders_above,
-    imported,
+    imported_files,
     know,
     link,
     share_assigned,
@@ -157,7 +157,7 @@ class Programs:
         if not module.file:
             return
         roots = self.roots(module)
-        for name, file in (*imported(module, roots), *_conftests(module, roots)):
+        for name, file in (*imported_files(module, roots), *_conftests(module, roots)):
             path = os.path.realpath(file)
             if path not in self._by_path:
                 part = read_module(file)
