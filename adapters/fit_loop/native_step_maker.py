@@ -188,8 +188,8 @@ class NativeStepMaker(StepMaker):
             graph.show_rate()
             before = step.steps_made if self._makes_several_steps else 0
             try:
-                fetched: list[Any]
-                outputs, fetched, values = step.run(
+                results: list[Any]
+                outputs, results, values = step.run(
                     self._args,
                     program,
                     feeds,
@@ -207,7 +207,7 @@ class NativeStepMaker(StepMaker):
         graph.last_values.update(values)
         self._outputs = outputs
         graph.check_rate(into_step)
-        return fetched
+        return results
 
     def make_apart_from_hooks(self, args: Arguments | None = None) -> Any:
         """Make a step, the prepared one by default, that no hook hears of."""

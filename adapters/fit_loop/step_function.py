@@ -104,7 +104,7 @@ class StepFunction:
         """The optimizer that the step trains with.
 
         A traced step goes on with the optimizer that the model had when Keras made the
-        function, until somebody makes it anew.
+        function, until somebody makes a new one.
         """
         return optimizer_of(self._model) if self.names.is_eager else self._optimizer
 

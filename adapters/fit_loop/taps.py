@@ -87,7 +87,7 @@ class StepTap:
     def _with_optimizer(self) -> contextlib.AbstractContextManager[None]:
         """Return a context in which the model has the optimizer of the other traces.
 
-        A callback may have set another one without having the step made anew.
+        A callback may have set another one without asking for a new step.
         """
         model, optimizer = self._source.model, self._optimizer
         is_set = optimizer is None or self._names.is_eager

@@ -53,7 +53,9 @@ class GraphNames:
                 names.add_traced(t for op in ops for t in op.outputs)
                 item = names.find(obj)
                 if item is None:
-                    raise names.unknown(e, obj, "the graph", self._aliases) from e
+                    raise names.no_tensor_error(
+                        e, obj, "the graph", self._aliases
+                    ) from e
                 tensor = self._lookup(item.key)
             return tensor if ":" in obj else tensor.op
         return self._value(element) if isinstance(obj, str) else element

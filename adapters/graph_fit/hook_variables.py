@@ -68,7 +68,7 @@ class HookVariables:
         return variable
 
     def initialise(self, session: Session) -> None:
-        """Initialise what has no value, and variables of earlier runs once more."""
+        """Initialise what has no value, and variables of earlier runs again."""
         graph = self._graph
         variables = [  # Keras initialises its own
             v

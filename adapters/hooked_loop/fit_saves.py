@@ -142,7 +142,7 @@ class FitSaves:
         self._graph = None
 
     def rescue(self) -> None:
-        """Write the state once more after an error, if the checkpoint is current."""
+        """Write the state again after an error, if the checkpoint is current."""
         # Garbage may be collected anywhere, also where nothing can be read.
         checkpoints = self.keeper.checkpoints
         if self.is_newest and self._graph.can_be_read:

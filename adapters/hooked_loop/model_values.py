@@ -36,8 +36,8 @@ def _are_equal(value: object, other_value: object) -> bool:
 def restorer_of_values(model: KerasModel) -> Callable[[], None]:
     """Return a function that sets the model's variables back to what they are now.
 
-    Those of its optimizers belong to them. Metrics are left as they are: Keras begins
-    them anew with each epoch.
+    Those of its optimizers belong to them. Metrics are left as they are: Keras resets
+    them in each epoch.
     """
     lasting = [v for v in variables.model_variables(model) if not v.local]
     saved = [v.eager for v in lasting if not v.is_aggregated]

@@ -24,7 +24,7 @@ class ClusterFailure(Exception):
     """Carries an error of the cluster past `MonitoredSession`'s recovery.
 
     `MonitoredSession` would make a new session, but a strategy without one of its
-    processes cannot be made anew.
+    processes cannot be made again.
     """
 
     def __init__(self, error: BaseException) -> None:

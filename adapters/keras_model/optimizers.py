@@ -16,7 +16,7 @@ from hookbridge.adapters.keras_model.v1_optimizers import make_slots, v1_inside
 from hookbridge.ground import patching
 from hookbridge.ground.protocols import KerasModel, Optimizer
 
-# What Keras 2 computes anew in each step.
+# What Keras 2 computes in each step.
 _COMPUTED = ("_current_learning_rate",)
 
 
@@ -58,11 +58,12 @@ def inner_optimizer(optimizer: Optimizer) -> Any:
 
 
 def _rate(optimizer: Optimizer) -> Any:
-    """Return what an optimizer has as its rate: a variable, a schedule, or None."""
+    """Return what an optimizer has as its rate: a variable, a function, or None."""
     inner = inner_optimizer(optimizer)
     rate = getattr(inner, "_learning_rate", None)
-    if rate is None and hasattr(inner, "_hyper"):  # optimizers of Keras <= 2.10
-        rate = getattr(inner, "lr", None)
+    # Those of Keras <= 2.10 have made a variable when they have given their `lr`.
+    if rate is None and getattr(inner, "lr", None) is not None:
+        rate = getattr(inner, "_hyper", {}).get("learning_rate")
     return tf_variable(rate)
 
 
@@ -82,20 +83,23 @@ def constant_rate(optimizer: Optimizer) -> Any:
 
 
 def scheduled_rate(optimizer: Optimizer, counter: Any = None) -> Any:
-    """Return what a schedule or a decay gives for the next step; None without one.
+    """Return what a schedule, function or decay gives for the next step; else None.
 
     Args:
       optimizer: an optimizer of Keras, wrapped in another one or not.
       counter: the variable that counts its steps, if that is not `counter_of`.
     """
     rate, decay = _rate(optimizer), decay_of(optimizer)
-    is_schedule = callable(rate) and not isinstance(rate, tf.Variable)
-    if rate is None or not (is_schedule or decay > 0.0):
+    is_computed = callable(rate) and not isinstance(rate, tf.Variable)
+    if rate is None or not (is_computed or decay > 0.0):
         return None
     step = tf_variable(counter_of(optimizer) if counter is None else counter)
     number = tf.cast(step, tf.float32)
-    if is_schedule:  # optimizers of Keras <= 2.10 give it the step as a float
+    if any(cls.__name__ == "LearningRateSchedule" for cls in type(rate).__mro__):
+        # Optimizers of Keras <= 2.10 give it the step as a float.
         rate = rate(number if hasattr(inner_optimizer(optimizer), "_hyper") else step)
+    elif is_computed:
+        rate = rate()
     return tf.cast(rate, tf.float32) / (1.0 + decay * number)
 
 

@@ -176,7 +176,7 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
         session_variables.write(self._live_weights.session(), zeros)
 
     def reset_metrics(self) -> None:
-        """Begin the means in `logs` anew with the next batch, as in Keras."""
+        """Begin new means in `logs` with the next batch, as in Keras."""
         run = self.live_link.run()
         if run is not None and run.session is not None:
             run.reset_metrics()

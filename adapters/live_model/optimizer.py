@@ -186,7 +186,7 @@ class LiveOptimizer(LentOptimizer):
                 return _schedule_class()(live)
         if name in ("learning_rate", "lr"):
             # Python comes here only if the property raised an AttributeError: this
-            # raises it once more, in place of the error below.
+            # raises it again, in place of the error below.
             return self._rate().variable
         if name in ("variables", "weights") and compat.running_locals("h5_optimizer"):
             self.say_unsaved()

@@ -221,7 +221,9 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
             added = self._placeholder_of(obj)
             if added is None:
                 names = (f"{op.name}:0" for op in self.get_operations())
-                raise self.names.unknown(e, obj, "the training step", names) from e
+                raise self.names.no_tensor_error(
+                    e, obj, "the training step", names
+                ) from e
         self.tap(added.op.name)
         return super().as_graph_element(
             added.name if ":" in obj else added.op.name, allow_tensor, allow_operation

@@ -124,7 +124,7 @@ class StepNames:
         Returns:
           The key there; None if the other trace has no such tensor.
         """
-        # Each function numbers its scopes anew; so does the body of a loop.
+        # Each function numbers its own scopes; so does the body of a loop.
         in_trace = StepNames(self._model_name, self._layers)
         in_trace.add_traced(tensors)
         item = in_trace.find(self._plain_name(key))
@@ -148,7 +148,7 @@ class StepNames:
                 see="live session",
             )
 
-    def unknown(
+    def no_tensor_error(
         self, e: KeyError, name: str, who: str, others: Iterable[str]
     ) -> errors.UnknownTensorError:
         """Return the error for a name that nothing has.

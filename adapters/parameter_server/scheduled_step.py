@@ -103,7 +103,7 @@ class ScheduledStep:
 
 
 class _Variant:
-    """The step with some taps and feeds, traced anew for each iterator.
+    """The step with some taps and feeds, traced again for each iterator.
 
     Args:
       model: the model of the step.

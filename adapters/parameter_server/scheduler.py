@@ -112,7 +112,7 @@ class Scheduler:
             with self._loop_graph.as_default(), self._eager_mode():
                 value = self._step.schedule(self._args, keys, into_step, feeds)
         except Exception as e:
-            failure = self.in_flight.failure(e)
+            failure = self.in_flight.error_to_raise(e)
             self.data_ended = isinstance(failure, END_OF_DATA)
             raise failure from e
         self.in_flight.count += value.steps

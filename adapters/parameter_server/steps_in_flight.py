@@ -46,9 +46,9 @@ class StepsInFlight:
         try:
             self._coordinator.join()
         except Exception as e:
-            raise self.failure(e) from e
+            raise self.error_to_raise(e) from e
 
-    def failure(self, error: BaseException) -> BaseException:
+    def error_to_raise(self, error: BaseException) -> BaseException:
         """Return the error to raise when a step, or the scheduling of one, failed."""
         if isinstance(error, (errors.HookBridgeError, ClusterFailure)):
             return error
@@ -75,7 +75,7 @@ class StepsInFlight:
             with self._eager_mode():  # hooks run under a graph
                 result = value.load()
         except Exception as e:
-            failure = self.failure(e)
+            failure = self.error_to_raise(e)
             if not isinstance(failure, END_OF_DATA):
                 raise failure from e
             value.is_lost = True

@@ -25,7 +25,7 @@ class FollowedSavers:
     The first one is that of the loop's `CheckpointSaverHook` and of what restores the
     session. `before_save(session, prefix, order)` is called before each save, on the
     thread that saves, and `after_save(session, prefix, write_as_saved, order)` after.
-    `write_as_saved` writes the checkpoint once more, with the session's present values,
+    `write_as_saved` writes the checkpoint again, with the session's present values,
     and calls neither.
     """
 

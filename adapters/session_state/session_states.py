@@ -207,7 +207,7 @@ class SessionStates(SaveListener):
         Args:
           session: the session that was saved.
           prefix: the path of the checkpoint.
-          write_as_saved: writes the checkpoint once more.
+          write_as_saved: writes the checkpoint again.
           order: see `Checkpoint`.
         """
         if self._worker is not None:

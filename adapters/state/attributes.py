@@ -143,7 +143,7 @@ def same(a: tuple[Any, dict[str, Any]], b: tuple[Any, dict[str, Any]]) -> bool:
 def find_direction(callback: Callback) -> None:
     """Let a monitor of Keras before 3.7 find its direction before it gets its `best`.
 
-    It would do so at its first epoch otherwise, and begin its `best` anew.
+    It would do so at its first epoch otherwise, and start its `best` over.
     """
     if not hasattr(callback, "best") and hasattr(callback, "_set_monitor_op"):
         callback._set_monitor_op()

@@ -101,7 +101,7 @@ def newest(
 
     Returns:
       The backup; None if the job goes on from the checkpoint, or if no backup has a
-      state of callbacks: these begin anew then.
+      state of callbacks: these start over then.
     """
     if checkpoint is not None:
         return _newer_than(checkpoint, step, backups, files)

@@ -96,7 +96,7 @@ class StateFiles:
     def read(self, prefix: str) -> RestoredState | None:
         """Read the state beside a checkpoint, if there is one, for `Part.restore`."""
         # A file that cannot be used is reported and left alone. Training then goes on
-        # from the checkpoint, and callbacks begin anew. A worker without a state there
+        # from the checkpoint, and callbacks start over. A worker without a state there
         # takes over the chief's.
         name = self._name if self.exists(prefix) else storage.name_of("")
         path = storage.json_path(prefix, name)

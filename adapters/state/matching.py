@@ -25,7 +25,7 @@ class Matches(NamedTuple):
 
     pairs: dict[int, int]  # `{callback: state}`
     missing: list[int]  # states of callbacks that are not there any more
-    # Why callbacks begin anew though these states of their class are left.
+    # Why callbacks start over though these states of their class are left.
     lost: list[tuple[str, list[int]]]
 
 

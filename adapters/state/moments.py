@@ -63,7 +63,7 @@ class Checkpoint:
         return bool(self._mark() == self._written)
 
     def rewrite_if_changed(self) -> None:
-        """Write it once more if callbacks have set variables since.
+        """Write it again if callbacks have set variables since.
 
         Until `finish`, after its state, a restart finds the files of before.
         """

@@ -26,7 +26,7 @@ class Part:
         self.callbacks = callbacks
         self.loop = loop
         # Of a user's callback only attributes that differ from this are saved. The
-        # counters of Keras's own callbacks are always saved.
+        # state attributes of Keras's own callbacks are always saved.
         self._base: list[dict[str, Any]] = []
         # They set the state of before and after `on_train_begin` again.
         self.restore_construction: Callable[..., None] = lambda: None

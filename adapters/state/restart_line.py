@@ -19,7 +19,7 @@ def log_restart(
     step: int,
     epoch: Epoch | None,
     going_on: Sequence[str],
-    anew: Sequence[str],
+    starting_over: Sequence[str],
 ) -> None:
     """Log from where a training goes on, and which callbacks have their state.
 
@@ -28,7 +28,7 @@ def log_restart(
       step: the global step of that state.
       epoch: the epoch of that state, if the loop had epochs.
       going_on: the callbacks that go on with their state.
-      anew: the callbacks that have no state in the file.
+      starting_over: the callbacks that have no state in the file.
     """
     moment = f"step {step}"
     if epoch is not None:
@@ -37,8 +37,8 @@ def log_restart(
     sentences = [f"training goes on from {moment}, with the state in {path}."]
     if going_on:
         sentences.append(f"Callbacks that go on: {', '.join(going_on)}.")
-    if anew:
-        sentences.append(f"Callbacks that start over: {', '.join(anew)}.")
+    if starting_over:
+        sentences.append(f"Callbacks that start over: {', '.join(starting_over)}.")
     _log(" ".join([*sentences, _DATA]))
 
 

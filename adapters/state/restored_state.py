@@ -73,15 +73,15 @@ class RestoredState:
                 ", ".join(dict.fromkeys(str(e.identity) for e in states[:20])),
             )
         going_on: list[str] = []
-        anew: list[str] = []
+        starting_over: list[str] = []
         for index, callback in enumerate(self._callbacks):
             name = str(identity.of(callback))
             if index not in pairs:
-                anew.append(name)
+                starting_over.append(name)
             elif entries[pairs[index]].state:
                 going_on.append(name)
         epoch = epoch_of(self.document.loops)
-        log_restart(self.path, self.document.step, epoch, going_on, anew)
+        log_restart(self.path, self.document.step, epoch, going_on, starting_over)
 
 
 def note_ended(callbacks: Sequence[Any], prefix: str, step: int) -> None:
@@ -128,7 +128,7 @@ def put(callback: Callback, entry: Entry, restored: RestoredState) -> list[str]:
         if _was_reconfigured(attribute, now, before):
             continue  # the user's new choice
         # An object that has what the file holds may have changed it since, in
-        # `on_train_begin`. Only Keras's own counters began anew there.
+        # `on_train_begin`. Only Keras's own state began again there.
         if not has_it or attribute in attributes.state_attributes_of(callback):
             try:
                 if attribute == "best":

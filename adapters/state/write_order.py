@@ -1,7 +1,7 @@
 """In which order the files of a folder are written: by one writer at a time.
 
-A saver may write at once, or give its values to the thread of this process. Who writes
-at once waits for what the thread still has to write into the same folder.
+A saver may write before it returns, or give its values to the thread of this process.
+In the first case it waits for what the thread still has to write into the same folder.
 """
 
 from __future__ import annotations

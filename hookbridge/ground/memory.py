@@ -2,7 +2,7 @@
 
 Each model, graph, session or guest has one record, which lives as long as the object.
 A `Fact` is one entry of these records. The file that needs a fact declares it, with its
-type; all facts are kept here, where they can be printed and forgotten.
+type; all facts are kept here, where they can be forgotten.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ class Fact(Generic[T]):
     remembered of an object that does not support weak references.
 
     Args:
-      of: the kind of the objects.
+      kind: that of the objects.
       name: what it is, for people.
     """
 
-    def __init__(self, of: Kind, name: str) -> None:
-        self.of: Kind = of
+    def __init__(self, kind: Kind, name: str) -> None:
+        self.kind: Kind = kind
         self.name = name
 
     def get(self, owner: Any) -> T | None:
@@ -84,22 +84,6 @@ def _keep(owner: object, record: dict[Fact[Any], Any]) -> None:
     except TypeError:
         return
     _records[number] = (reference, record)
-
-
-def remembered(owner: object) -> dict[str, Any]:
-    """Return what is remembered of an object, by the names of the facts."""
-    return {fact.name: value for fact, value in _record_of(owner).items()}
-
-
-def report() -> str:
-    """Return a line for each fact that is remembered of any object, for people."""
-    lines = []
-    for reference, record in list(_records.values()):
-        owner = reference()
-        for fact, value in record.items():
-            kind = type(owner).__name__
-            lines.append(f"{fact.of} {kind}: {fact.name} = {value!r}")
-    return "\n".join(lines)
 
 
 def forget() -> None:

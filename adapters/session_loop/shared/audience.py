@@ -7,7 +7,7 @@ from typing import Any
 
 from hookbridge.adapters.guests import roles
 from hookbridge.adapters.guests.keys_of_logs import add_keys
-from hookbridge.adapters.guests.kinds import Flavour
+from hookbridge.adapters.guests.kinds import Flavour, keras_behind, keras_class_of
 from hookbridge.adapters.live_model.link import Link
 from hookbridge.adapters.live_model.model import LiveModel
 from hookbridge.adapters.session_loop.shared import guest_errors
@@ -33,6 +33,7 @@ class Audience:
         # The events that have methods, or whose time is measured.
         self.heard: set[str] = set()
         self._members: list[Any] = []  # the hooks of these callbacks
+        self._history: Any = None  # a `History` that is not in the list
         self._eager = compat.private("eager_mode")
         self._calling: Any = None  # the method that runs
         self._times: BatchTimes | None = None  # None if batches are not measured
@@ -50,6 +51,22 @@ class Audience:
             for member in self._members:
                 self._call(member.called.set_params, config.params_for(member.record))
 
+    def add_history(self, model: LiveModel, config: HookOptions) -> None:
+        """Give the model the `History` of the list, or one more, as Keras does."""
+        listed = [c for c in self.callbacks if keras_class_of(c) == "History"]
+        if self.callbacks and not listed:
+            keras = keras_behind(self.callbacks[0]) or compat.keras_flavours()[0]
+            self._history = keras.callbacks.History()
+            self._history.set_model(model)
+            self._history.set_params(config.params_for(self._members[0].record))
+            self.empty_history()
+        model.history = listed[-1] if listed else self._history
+
+    def empty_history(self) -> None:
+        """Begin the `History` that is not in the list anew, as after a restart."""
+        if self._history is not None:
+            self._history.history, self._history.epoch = {}, []
+
     def collect_calls(self, flavours: Collection[Flavour]) -> None:
         """Find the methods of each event; the roles of the callbacks are final.
 
@@ -63,7 +80,8 @@ class Audience:
             self.calls[event] = [
                 method_for(c, event) for c in called_for(callbacks, event)
             ]
-
+        if self._history is not None:
+            self.calls["on_epoch_end"].append(self._history.on_epoch_end)
         if are_measured(self.callbacks, flavours):
             self._times = BatchTimes(self.calls)
         self._note_heard()

@@ -79,6 +79,7 @@ class CallbackRun(abc.ABC):
         if member is self.members[0] and not audience.calls:
             roles.warn_of_own_server(session, [m.record for m in self.members])
             audience.set_params(self.config)
+            audience.add_history(self.model, self.config)
             self.borrowed.note_changes()
         if member is self.members[-1]:
             if not audience.calls:
@@ -133,7 +134,7 @@ class CallbackRun(abc.ABC):
         self.model.stop_training = True
 
     def reset_metrics(self) -> None:  # noqa: B027
-        """Begin the running means anew with the next step; a prediction has none."""
+        """Begin new running means with the next step; a prediction has none."""
 
     @abc.abstractmethod
     def finish(self) -> None:

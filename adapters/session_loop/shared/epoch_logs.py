@@ -42,7 +42,7 @@ class EpochLogs:
             self._streaming.write(session, metrics)
 
     def reset(self, session: Session) -> None:
-        """Begin the means anew with the next step of the epoch."""
+        """Begin new means with the next step of the epoch."""
         # If no step follows, the end of the epoch still reports the means so far.
         now = self.current
         self.begin_epoch(session)

@@ -111,7 +111,7 @@ def _reachable(callback: Callback) -> Iterator[tuple[str, Any, bool]]:
             yield path, item, is_saved
         elif depth < _DEPTH and len(todo) < _MOST:
             saves = is_saved or (is_users and isinstance(item, _CHECKPOINTS))
-            todo += [(path + at, part, depth + 1, saves) for at, part in _parts(item)]
+            todo += [(path + end, part, depth + 1, saves) for end, part in _parts(item)]
 
 
 def _parts(item: object) -> list[tuple[str, Any]]:

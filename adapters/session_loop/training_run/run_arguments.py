@@ -43,10 +43,10 @@ class RunArguments:
         self._arguments: Any = None  # those of the last step
 
     def repeat(self, step: ReachedOps) -> Any:
-        """Return the arguments of a step that does as the last one did, or None.
+        """Return the arguments of the last step if a step may use them again, or None.
 
-        None if it is another step, or if rates are set: they are fed anew in each step,
-        and their feeds are checked.
+        It may not if it is of another kind. If rates are set, it may not either: each
+        step is fed them, and their feeds are checked.
         """
         counter = self._reader.counter
         is_same = step is self._counted and counter.is_counted and not counter.stale

@@ -111,6 +111,7 @@ class TrainingRun(CallbackRun):
         if self.started and self._state.is_lost(self.session, before, self.step):
             self.started = False
         self._values.begin(self.step)
+        self.audience.empty_history()
         if not self.started:
             with self.starting():
                 self._begin()

@@ -74,6 +74,22 @@ def test_rate_of_an_optimizer_with_decay(keras2: Any, is_scaled: bool) -> None:
     np.testing.assert_allclose(model.get_weights()[0], native.get_weights()[0], 1e-6)
 
 
+def test_a_rate_may_be_a_function(keras: Any) -> None:
+    """Keras 3 calls one in each step, and so do optimizers of Keras 2.10 and before."""
+    rate = tf.Variable(0.5)
+    is_keras3 = hasattr(keras, "ops")
+    optimizers = keras.optimizers if is_keras3 else keras.optimizers.legacy
+    model = sequential(keras)
+    model.compile(optimizers.SGD(lambda: rate / 2.0), "mse")
+    run_loop(model, hook := rate_hook())
+    rate.assign(0.25)
+    run_loop(model, hook)
+    assert hook.seen == [0.25] * 4 + [0.125] * 4
+    before = model.get_weights()
+    run_loop(model, rate_hook("learning_rate:0", 0.0))
+    np.testing.assert_array_equal(model.get_weights()[0], before[0])
+
+
 def test_a_schedule_of_an_optimizer_of_keras_2_10_gets_a_float(keras2: Any) -> None:
     class Falling(keras2.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc, name-defined]
         def __call__(self, step: Any) -> Any:

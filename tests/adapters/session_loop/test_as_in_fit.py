@@ -114,6 +114,30 @@ def test_a_stop_that_the_end_of_an_epoch_takes_back_begins_the_next(keras: Any) 
     assert (seen.steps, of_session) == (steps, of_fit)
 
 
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_the_history_of_the_model(keras: Any, is_listed: bool) -> None:
+    """Keras adds a `History` to the end of each list that has none."""
+
+    def guests(seen: list[Any]) -> list[Any]:
+        def note(callback: Any, event: str, *args: Any) -> None:
+            history = callback.model.history
+            seen.append((event, sorted(history.history), list(history.epoch)))
+
+        def change(callback: Any, epoch: int, logs: Any) -> None:
+            logs["mine"] = 1.0
+
+        events = ("on_train_batch_end", "on_epoch_end", "on_train_end")
+        listed = [keras.callbacks.History()] if is_listed else []
+        changed = callback_of(keras, on_epoch_end=change)
+        return [*listed, noting(keras, note, events), changed]
+
+    of_fit, of_session = list[Any](), list[Any]()
+    fit(keras, guests(of_fit), epochs=2)
+    session_loop(guests(of_session), epochs=2)
+    assert of_session == of_fit
+    assert of_fit[-1][2] == [0, 1]
+
+
 @pytest.mark.parametrize("frequency", [2, [1, 3]])
 def test_validation_after_some_epochs(keras: Any, frequency: Any) -> None:
     options = {"epochs": 5, "validation_freq": frequency}

@@ -59,7 +59,7 @@ TABLE = [pytest.param(*row, marks=MARKS[row in SAMPLE]) for row in ROWS]
 class Outcome(NamedTuple):
     """What one process had since it began, or since it lost its session."""
 
-    events: list[tuple[str, int, float]]  # with its number and the learning rate
+    events: list[tuple[Any, ...]]  # with number, learning rate, history
     weight: float
     counted: int  # by an attribute of a callback
 
@@ -82,7 +82,8 @@ def counting(keras: Any, events: list[Any], *, sets_weight: bool) -> Any:
     def note(self: Any, kind: str, number: int) -> None:
         self.counted += 1
         rate = float(np.asarray(self.model.optimizer.learning_rate))
-        events.append((kind, number, round(rate, 6)))
+        told = list(self.model.history.epoch)
+        events.append((kind, number, round(rate, 6), told))
 
     def set_weight(self: Any, logs: Any = None) -> None:
         if sets_weight:
