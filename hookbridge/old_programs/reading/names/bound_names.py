@@ -65,7 +65,7 @@ class Names:
     def assigned(self) -> frozenset[str]:
         """The dotted names that the module assigns to, such as `tensorflow.model`.
 
-        Call it once the names that come from other files are known.
+        It counts once the names that come from other files are known.
         """
         return frozenset(self._assigned())
 
@@ -119,7 +119,7 @@ class Names:
         What it has from another module of the program is what it is there.
         """
         dotted = self.by_imports(node)
-        return dotted and self._followed(dotted) if self.through else dotted
+        return dotted and self._resolve_through(dotted) if self.through else dotted
 
     def by_imports(self, node: ast.AST) -> str | None:
         """Return the dotted name of an expression by the imports of this file."""
@@ -131,7 +131,7 @@ class Names:
             return None
         return ".".join([root, *parts])
 
-    def _followed(self, dotted: str) -> str:
+    def _resolve_through(self, dotted: str) -> str:
         """Return a name that another module of the program has, as what it is there."""
         for attribute, inside in beginnings(dotted):
             if attribute in self.through:
