@@ -130,7 +130,7 @@ def _by_name() -> dict[str, list[str]]:
 
 
 def attribute(owner: object, name: str) -> Any:
-    """Return `owner.name`, or what did the same before a library removed it.
+    """Return `owner.name`, or what does the same if a library removed it.
 
     `attribute(model, "predict_classes")(x)` is the method of a Keras model; the same
     method of another object is its own.

@@ -14,7 +14,7 @@ _MORE = ("contrib", "flags", "__version__")
 
 
 def star_names(targets_tf1: bool, dotted: str, module: object) -> Collection[str]:
-    """Return the names: those of TensorFlow 1.15 in a file that means it."""
+    """Return the names of a star: those of TensorFlow 1.15 in a file that means it."""
     root, _, inside = canonical(dotted).partition(".")
     if inside.startswith("contrib"):
         areas: Mapping[str, list[str]] = table("public-1.15")["contrib"]

@@ -58,7 +58,7 @@ def tensorflow(targets_tf1: bool) -> View:
 
 
 def _keras(module: object, version: Callable[[], str]) -> Any:
-    """`tf.keras` with a `__version__`, which that of Keras 2 lacks."""
+    """Return `tf.keras` with a `__version__`, which Keras 2 lacks there."""
     try:
         has_version = hasattr(module, "__version__")
     except ImportError:  # Keras is not installed: its names say so

@@ -82,7 +82,7 @@ def share_of(part: Any, whole: Any) -> float:
 
 
 def is_near(number: float, other: float, part: float = 1e-3) -> bool:
-    """Return whether a number is another one, but for rounding."""
+    """Return whether two numbers are nearly equal."""
     return math.isclose(number, other, rel_tol=part)
 
 

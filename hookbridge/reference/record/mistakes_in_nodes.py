@@ -35,7 +35,7 @@ def node_variations(copy: object) -> Iterator[Variation]:
 
 
 def _setting(types: tuple[str, ...], key: str, value: float) -> Edit:
-    """Set an attribute of all nodes of some types, those of functions included."""
+    """Set an attribute of all nodes of some types, also inside functions."""
 
     def edit(definition: Any) -> None:
         functions = definition.library.function

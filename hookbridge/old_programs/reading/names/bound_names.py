@@ -132,7 +132,7 @@ class Names:
         return ".".join([root, *parts])
 
     def _resolve_through(self, dotted: str) -> str:
-        """Return a name that another module of the program has, as what it is there."""
+        """Return what a name of another module of the program means there."""
         for attribute, inside in beginnings(dotted):
             if attribute in self.through:
                 return join_name(self.through[attribute], inside)

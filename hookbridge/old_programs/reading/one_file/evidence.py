@@ -54,7 +54,7 @@ def _names(key: str, prefixes: Sequence[str] = ("tf.", "tf.compat.v1.")) -> set[
 
 
 def _also_in_contrib(names: set[str]) -> set[str]:
-    """Return the names, and those of `tf.contrib` that are the same today."""
+    """Return the names, and their names in `tf.contrib` if these mean the same."""
     sources = contrib_names.NAMES.items()
     same = {path for path, source in sources if source.dotted in names}
     return names | {f"tf.contrib.{path}" for path in same}
@@ -312,7 +312,7 @@ def _sessions_of_tests(nodes: Sequence[ast.AST]) -> Iterator[ast.expr]:
 
 
 def is_test_case(node: ast.AST) -> bool:
-    """Return whether a class has tests, by what it is derived from."""
+    """Return whether a class has tests, by its base classes."""
     bases = node.bases if isinstance(node, ast.ClassDef) else ()
     return any(last_name(base).endswith("TestCase") for base in bases)
 

@@ -87,7 +87,7 @@ def as_python(code: str, lines: list[str]) -> str | SyntaxError:
 
 
 def _replace(rows: list[str], number: int, lines: list[str]) -> bool:
-    """Put a name for what is IPython's in a line; return whether there is something.
+    """Replace IPython's part of a line by a name; return whether there is one.
 
     A line that ends with a backslash takes the next one along.
     """

@@ -81,7 +81,7 @@ def _files(parts: list[str], roots: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def know(module: Module, own_modules: Mapping[str, Module]) -> None:
-    """Let a module's names know those of the modules that it imports."""
+    """Give the names of a module the names of the modules that it imports."""
     module.names.by_module = {
         dotted: imported_module.names for dotted, imported_module in own_modules.items()
     }

@@ -45,7 +45,7 @@ def _restored_names() -> frozenset[str]:
 
 @functools.cache
 def _use_pattern() -> re.Pattern[bytes]:
-    """Return what a file has that uses one of them; few files of newer packages do."""
+    """Return the pattern of such a use; few files of newer packages match it."""
     inside = "|".join(
         sorted(re.escape(name.partition(".")[2]) for name in _restored_names())
     )

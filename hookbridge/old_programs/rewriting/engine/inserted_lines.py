@@ -60,7 +60,7 @@ class InsertedLines:
         return min((node.lineno - 1 for node in above), default=len(self._rows))
 
     def put_first(self, wanted: Sequence[str]) -> None:
-        """Add lines before every other import, after those of them there already."""
+        """Add lines before all other imports, behind such lines already there."""
         numbers = {line: _early(line, self._body, self._imported) for line in wanted}
         first = max([self._start, *numbers.values()])
         lines = [
