@@ -142,7 +142,7 @@ class StepTap:
     def _loss_of_batch(
         self, loss: tf.Tensor, context: tf.distribute.ReplicaContext
     ) -> tf.Tensor:
-        """Return the loss of the whole batch, from that of one of several replicas."""
+        """Return the loss of the whole batch, computed from one replica's loss."""
         # Each replica's loss is scaled by the number of replicas: their sum is the
         # loss of the whole batch.
         if trains_in_several_processes(self._source.model):

@@ -17,7 +17,7 @@ from hookbridge.ground.protocols import AnyFunction
 class StepCall:
     """What Keras calls in each step.
 
-    There is one callable of the session per set of fetches, feeds and options of hooks.
+    It makes one callable for each set of what hooks fetch, feed and set as options.
     """
 
     def __init__(

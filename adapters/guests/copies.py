@@ -11,7 +11,7 @@ from hookbridge.adapters.guests.guest_record import Wrapper, record_of
 
 
 class CopiedWrapper(Wrapper):
-    """A wrapper whose copy is a new wrapper, of a copy of its guest.
+    """A wrapper whose copy is a new wrapper around a copy of its guest.
 
     The class of a wrapper may be made for the Keras flavours of this process, and what
     it holds of a run belongs to that run: neither is copied.

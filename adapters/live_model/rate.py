@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import tensorflow as tf
@@ -21,8 +21,9 @@ from hookbridge.ground.protocols import Session
 class RateChanges:
     """What callbacks have set in a session, shared by all `as_hooks` calls in it."""
 
-    # `{tensor: value}`, to feed, and `{tensor: variable}` that was assigned.
+    # The values that each step is fed, by the tensors in whose place they are.
     fed: dict[Any, Any] = dataclasses.field(default_factory=dict)
+    # The variables that have got their values already, by the tensors that read them.
     assigned: dict[Any, Any] = dataclasses.field(default_factory=dict)
 
     def share(self, others: RateChanges) -> None:
@@ -30,6 +31,13 @@ class RateChanges:
         others.fed.update({**self.fed, **others.fed})
         others.assigned.update(self.assigned)
         self.fed, self.assigned = others.fed, others.assigned
+
+
+class AssignedInStep(NamedTuple):
+    """What was assigned to a schedule, which shows it until the next step."""
+
+    step: int
+    value: Any
 
 
 class LiveRate(watched.UseListener):
@@ -71,9 +79,12 @@ class LiveRate(watched.UseListener):
         self._is_captured = False
         # What a variable is set to as soon as there is a session, or None.
         self._waiting: Any = None
-        # The variable of Keras 2 beside a schedule: the step's number, or None.
+        # Returns the global step for a schedule under Keras 2, which shows the value of
+        # the last step; None for all other rates.
         self._step_of_schedule = step if rate.kind == "schedule" else None
-        self._assigned: tuple[int, Any] | None = None
+        # What a callback has assigned to such a schedule, and in which step: Keras 2
+        # shows it until the next one.
+        self._assigned: AssignedInStep | None = None
 
     def read(self) -> Any:
         """Return the present value as a numpy scalar, as the callbacks' Keras does."""
@@ -81,8 +92,8 @@ class LiveRate(watched.UseListener):
         if self._step_of_schedule is None or session is None:
             return self.of_next_step()
         step = self._step_of_schedule()
-        if self._assigned is not None and self._assigned[0] == step:
-            return self._assigned[1]
+        if self._assigned is not None and self._assigned.step == step:
+            return self._assigned.value
         feeds = dict.fromkeys(self.rate.steps, max(step - 1, 0))
         return _run_outside_step(self.rate, session, feeds)
 
@@ -156,7 +167,7 @@ class LiveRate(watched.UseListener):
         if value == self._known or (np.isnan(value) and np.isnan(self._known)):
             return
         if self._step_of_schedule is not None:
-            self._assigned = self._step_of_schedule(), value
+            self._assigned = AssignedInStep(self._step_of_schedule(), value)
             self._known = value
         else:
             self.set(value)

@@ -81,8 +81,8 @@ class LiveGraph(tf.Graph):  # type: ignore[misc]
 
     def _make_rate(self, eager: object) -> None:
         """Make `learning_rate:0`, which reads the rate that is in force."""
-        # A variable of its own: that of the optimizer may be replaced by one of
-        # another name.
+        # The graph has a variable for it: a callback may replace the optimizer's by
+        # one with another name.
         self._rate = self.variables.make_hidden("rate_in_force", _hidden(eager))
         self.learning_rate_name = v1.placeholder_with_default(
             self._rate.read_value(), [], name="learning_rate"

@@ -1,10 +1,10 @@
 """One `(fetches, feeds)` of a live session as a function of the eager runtime.
 
 The ops that the fetches need are cut out of the live graph and imported into a
-`tf.function`, where handles of the eager variables replace the placeholders of
-variables. Around a training step they are cut in two: ops that depend on tensors of
-the step run after it, the others before it. So a hook that fetches the global step
-or a weight together with the step gets the value from before the step.
+`tf.function`, where the handles of eager variables replace their placeholders. Around
+a training step they are cut in two: ops that depend on tensors of the step run after
+it, the others before it. So a hook that fetches the global step or a weight together
+with the step gets the value from before the step.
 """
 
 from __future__ import annotations

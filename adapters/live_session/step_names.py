@@ -42,8 +42,8 @@ class StepNames:
         self._layers = frozenset([model_name, *layers])
         self.is_eager = False  # then nothing is traced
         self.of_rows: set[str] = set()  # keys of gradients that hold some rows only
-        # The ids of those variables of learning rates that the step reads; None for a
-        # step that does not train or has not run.
+        # The ids of the learning-rate variables that the step reads; None for a step
+        # that does not train or has not run.
         self.rates_read: set[int] | None = None
         # Names of the rates of other optimizers than `model.optimizer`.
         self.other_rate_names: list[str] = []
@@ -182,8 +182,8 @@ class StepNames:
         nearest = difflib.get_close_matches(full, choices, n=5, cutoff=0.75)
         scope, _, op = full.rpartition("/")
         if scope:
-            # It is meant for a tensor of a layer: other ops of the layer help too, and
-            # the same op of another layer.
+            # A tensor of a layer is meant: other ops of that layer may help, and the
+            # same op in another layer.
             parts = {name: name.rpartition("/") for name in choices}
             same = [n for n, p in parts.items() if p[0] == scope or p[2] == op]
             return list(dict.fromkeys([*nearest, *same]))

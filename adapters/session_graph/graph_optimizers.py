@@ -18,8 +18,7 @@ _CLASSES = {
     "KerasMomentum": "SGD",
 }
 _KERAS_CLASSES = {"GradientDescent": "SGD", "RMSProp": "RMSprop"}
-# Input of update ops -> argument of the optimizers of `tf.compat.v1.train`, and of
-# those of Keras.
+# Input of update ops -> the optimizer's argument, in `tf.compat.v1.train` and in Keras.
 _ARGUMENTS = {
     "beta1": ("beta1", "beta_1"),
     "beta2": ("beta2", "beta_2"),

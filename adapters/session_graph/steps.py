@@ -136,10 +136,9 @@ class StepFinder:
         # an assignment within it.
         if op.type in step_movers.CALLS:
             return False
-        return not any(
-            a.type in ("Switch", "RefSwitch", "Enter", "RefEnter")
-            for a in graph_ops.ancestors([op])
-        )
+        # Ops in a loop of TensorFlow 1 wait for a `Switch`, too.
+        types = {ancestor.type for ancestor in graph_ops.ancestors([op])}
+        return types.isdisjoint(("Switch", "RefSwitch"))
 
 
 def steps_of(graph: Graph) -> StepFinder | None:

@@ -8,7 +8,11 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from hookbridge.adapters.session_graph import session_variables
-from hookbridge.adapters.session_state.session_states import KeptRun, SessionStates
+from hookbridge.adapters.session_state.session_states import (
+    KeptRun,
+    SessionStates,
+    StatefulTraining,
+)
 from hookbridge.adapters.state import save_listeners
 from hookbridge.adapters.state.backups import backups_of
 from hookbridge.adapters.state.loop_state import LoopState, most_alike, parse
@@ -27,7 +31,7 @@ class RunState(KeptRun):
         self,
         graph: Graph,
         checkpoint_dir: str | None,
-        training: Any,
+        training: StatefulTraining,
         callbacks: Sequence[Any],
     ) -> None:
         super().__init__(training, Part(callbacks, training.loop_state))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from absl import logging
 
@@ -14,6 +14,7 @@ from hookbridge.adapters.session_state.savers import FollowedSavers, WorkerCheck
 from hookbridge.adapters.state import rewriting
 from hookbridge.adapters.state.backups import Backup, newest
 from hookbridge.adapters.state.keeper import StateKeeper
+from hookbridge.adapters.state.loop_state import LoopState
 from hookbridge.adapters.state.moments import Checkpoint
 from hookbridge.adapters.state.parts import Part
 from hookbridge.adapters.state.restored_state import RestoredState
@@ -24,11 +25,22 @@ from hookbridge.ground.processes.tf_config import ClusterConfig, task_of
 from hookbridge.ground.protocols import Graph, Session
 
 
+class StatefulTraining(Protocol):
+    """A training as its state knows it; `TrainingRun` is one."""
+
+    session: Any
+    step: int
+    in_step: bool
+
+    def loop_state(self) -> LoopState:
+        """Return where the training is, for the state beside a checkpoint."""
+
+
 @dataclass(eq=False)
 class KeptRun:
     """A training run whose callbacks have a state."""
 
-    training: Any  # the `TrainingRun`
+    training: StatefulTraining
     part: Part
     backups: Sequence[Backup] = ()
     is_ready: bool = False  # whether its callbacks go on in the present session
@@ -153,8 +165,8 @@ class SessionStates(SaveListener):
         run.is_ready = True
         if all(run.is_ready for run in self._runs):
             self.savers.known.add(self._session)
-            # A state of the middle of its step lacks what a new run has delivered: the
-            # end of the epoch, and what callbacks have set there.
+            # A state that was written in mid-step lacks what a new run has delivered
+            # since: the end of the epoch, and what callbacks have set there.
             lacks = self._found is not None and self._found.document.is_in_step
             self._write_late(
                 checkpoint

@@ -122,7 +122,7 @@ def _configured_by_keras(kind: type) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=256)
 def parameters(kind: type) -> frozenset[str]:
-    """Return the parameters of the constructors of a class and of its bases."""
+    """Return the parameters that the constructors of a class and its bases take."""
     names: set[str] = set()
     for base in kind.__mro__:
         init = vars(base).get("__init__")

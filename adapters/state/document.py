@@ -19,7 +19,7 @@ VERSION = 3
 # The oldest version that a release has written. Files of it and of all later ones
 # load; tests/adapters/state/released/ keeps files of each.
 OLDEST = 3
-# Version -> what makes of a document of this version one of the next. A new version
+# Version -> what turns a document of this version into one of the next. A new version
 # adds its predecessor here.
 UPGRADES: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = (
     types.MappingProxyType({})

@@ -190,10 +190,9 @@ def _contrib(path: str, target: Target) -> str:
         if _may_have(candidate, target)
     )
     first = next(candidates, None)
-    public = "" if first is None else _public(first, target)
-    if first is None or not public:
-        return join_name(_RESTORED, path)
-    return join_name(public, first.suffix)
+    if first is not None and (public := _public(first, target)):
+        return join_name(public, first.suffix)
+    return join_name(_RESTORED, path)
 
 
 def _may_have(candidate: Candidate, target: Target) -> bool:
@@ -214,13 +213,14 @@ def _may_have(candidate: Candidate, target: Target) -> bool:
 def _public(candidate: Candidate, target: Target) -> str:
     """Return the public name of a candidate; empty if it is not certainly there."""
     (root, inside), dotted = candidate.whole, candidate.whole.dotted
-    if root == "tf_slim" and not candidate.name:
-        return dotted  # it was looked for there
     if root == "tf" and "__" not in dotted and target.has(dotted):
         # `tf.compat.v1.X` and `tf.X` are one object in many cases: the name stays v1.
         return dotted
-    if root == "tf_slim" and _resolve_slim(dotted, root, target) is None:
-        return dotted
+    if root == "tf_slim":
+        # One without a name of its own was looked for in the files.
+        is_known = slim_has(dotted) or not candidate.name
+        is_sound = is_known and _resolve_slim(dotted, root, target) is None
+        return dotted if is_sound else ""
     if root == "estimator" and has_estimator(inside, v1=True):
         outcome = _resolve_estimator(
             f"{V1}.estimator.{inside}", f"{V1}.estimator", target
@@ -248,11 +248,8 @@ def _resolve_slim(name: str, prefix: str, target: Target) -> Resolution | None:
     if inside.removeprefix("layers.") in _SLIM_BROKEN:
         area = "" if inside.startswith("layers.") else "slim"
         return Resolution("SLIM_BROKEN", join_name(_RESTORED, area, inside))
-    if slim_has(name):
-        return None
-    # Private names are not listed: its files tell.
-    is_private = name.rpartition(".")[2].startswith("_")
-    if is_private and not missing(name).rest:
+    # Not all names of its files are listed: the files tell, if they are there.
+    if slim_has(name) or not missing(name).rest:
         return None
     return Resolution("MISSING", hint="tf_slim 1.1 does not have it")
 

@@ -77,6 +77,15 @@ def test_what_becomes_of_a_name(name: str, code: str, replacement: str) -> None:
     ) is bool(replacement)
 
 
+def test_the_package_of_estimator_has_one_replacement() -> None:
+    """Also on a TensorFlow with Estimator: the package itself has the names of v1."""
+    name = "DNNRegressor"
+    for version in versions():
+        found = resolve(f"tensorflow_estimator.estimator.{name}", Target(version))
+        assert found is not None, version
+        assert found.replacement == f"hookbridge.estimator.v1.{name}"
+
+
 def names_of_1_15(kind: str) -> list[str]:
     """Every public name that TensorFlow 1.15 had: of "tf", or of "contrib"."""
     top = "tf" if kind == "tf" else "tf.contrib"

@@ -172,6 +172,7 @@ def test_what_files_of_contrib_had_is_found_in_the_files_of_tf_slim() -> None:
     files: dict[str, tuple[str, str | tuple[str, ...]]] = {
         "layers.python.layers.rev_block_lib": ("layers.rev_block_lib", "_rev_layer"),
         "layers.python.layers.utils": ("layers.utils", parts_of_utils),
+        "layers.python.ops.sparse_ops": ("layers.sparse_ops", "dense_to_sparse_t"),
         "losses.python.losses.loss_ops": ("losses.loss_ops", "_safe_mean"),
         "slim.python.slim.data.parallel_reader": ("data.parallel_reader", "get_data"),
         "slim.python.slim.learning": ("learning", "_wait_for_step"),
@@ -183,9 +184,9 @@ def test_what_files_of_contrib_had_is_found_in_the_files_of_tf_slim() -> None:
             value = getattr(value, part)
         for name in [each for each in vars(module) if each.startswith(names)]:
             found = resolve(f"tf.contrib.{file}.{name}", Target("2.21"))
-            assert (
-                found is not None and found.replacement == f"{module.__name__}.{name}"
-            )
+            there = f"{module.__name__}.{name}"
+            assert found is not None and found.replacement == there
+            assert resolve(there, Target("2.21")) is None
             assert getattr(value, name) is vars(module)[name]
 
 

@@ -59,6 +59,23 @@ def in_a_conditional() -> Runs:
     return [(train, None)] * 4
 
 
+def in_a_loop_of_tf1() -> Runs:
+    """The step moves twice in a `while`: nothing outside can wait for an op in it."""
+    step = v1.train.get_or_create_global_step()
+    tf.constant(1.0, name="loss")
+
+    def body(count: Any) -> Any:
+        with tf.control_dependencies([v1.assign_add(step, 1)]):
+            return count + 1
+
+    v1.disable_control_flow_v2()
+    try:
+        train = v1.while_loop(lambda count: count < 2, body, [0])
+    finally:
+        v1.enable_control_flow_v2()
+    return [(train, None)] * 3
+
+
 def computed() -> Runs:
     """The graph does not tell how far a run moves the step."""
     loss = tf.square(v1.get_variable("w", initializer=1.0), name="loss")
@@ -89,6 +106,8 @@ GRAPHS: dict[Callable[[], Runs], str] = {
     computed: "begin 0, end 0 at 1, begin 1, end 3 at 4, epoch end 0 at 4, "
     "begin 0, end 0 at 5, epoch end 1 at 5",
     in_a_conditional: "begin 0, end 0 at 1, begin 1, end 1 at 2, epoch end 0 at 2",
+    in_a_loop_of_tf1: "begin 0, end 1 at 2, begin 2, end 3 at 4, epoch end 0 at 4, "
+    "begin 0, end 1 at 6, epoch end 1 at 6",
 }
 
 
@@ -102,6 +121,16 @@ def test_events_of_a_graph(keras: Any, make: Callable[[], Runs]) -> None:
             for fetches, feed in runs:
                 session.run(fetches, feed)
     assert ", ".join(log) == GRAPHS[make]
+
+
+@pytest.mark.parametrize("make", [in_a_conditional, in_a_loop_of_tf1])
+def test_the_step_is_not_read_after_an_op_that_may_not_run(
+    make: Callable[[], Runs],
+) -> None:
+    with tf.Graph().as_default() as graph:
+        (train, _), *_ = make()
+        kind = StepFinder(graph, v1.train.get_global_step()).kind_of(train)
+    assert kind.step is not None and kind.step.tail is None
 
 
 def test_sync_replicas_counts_steps_by_the_global_step(keras: Any) -> None:

@@ -18,12 +18,13 @@ from hookbridge.adapters.state.identity import Identity
 from hookbridge.adapters.state.matching import match
 
 
-def made(text: str) -> Identity:
+def identity_from(text: str) -> Identity:
     """The identity of a callback such as `A size=2 path=x key=one`."""
     kind, *values = text.split()
-    found = dict(value.split("=") for value in values)
+    found: dict[str, Any] = dict(value.split("=") for value in values)
     key = found.pop("key", None)
-    return Identity(kind, key, {"size": int(found.pop("size", 1)), **found})
+    numbers = {name: int(v) for name, v in found.items() if v.isdigit()}
+    return Identity(kind, key, {"size": 1, **found, **numbers})
 
 
 # What `test_any_change_of_a_list_of_different_callbacks` leaves out.
@@ -34,6 +35,11 @@ ROWS: dict[str, tuple[list[str], list[str], list[int | None]]] = {
     "tuned and reordered": (
         ["E path=loss", "E path=acc"],
         ["E path=acc size=5", "E path=loss size=5"],
+        [1, 0],
+    ),
+    "one of two numbers was tuned, and reordered": (
+        ["A every=2", "A every=3"],
+        ["A every=3 size=5", "A every=2 size=5"],
         [1, 0],
     ),
     "alike, as many": (["A", "A", "B"], ["B", "A", "A"], [2, 0, 1]),
@@ -65,7 +71,7 @@ ROWS: dict[str, tuple[list[str], list[str], list[int | None]]] = {
 @pytest.mark.parametrize("row", ROWS)
 def test_what_becomes_of_a_list(row: str) -> None:
     *lists, expected = ROWS[row]
-    saved, present = ([made(text) for text in texts] for texts in lists)
+    saved, present = ([identity_from(text) for text in texts] for texts in lists)
     pairs, gone, lost = match(present, saved)
     assert [pairs.get(n) for n in range(len(present))] == expected
     # Each state belongs to a callback, or it is said what becomes of it.
@@ -76,10 +82,41 @@ def test_what_becomes_of_a_list(row: str) -> None:
     assert len(lost) == len(news & {saved[n].kind for n in left})
 
 
+# Saved list -> present list -> why callbacks begin anew.
+REASONS: dict[str, tuple[list[str], list[str], str]] = {
+    "keys": (
+        ["A key=x"],
+        ["A key=y", "A key=z"],
+        "`A(state_key='y')`, `A(state_key='z')` starts over: the state of "
+        "`A(state_key='x')` has another `state_key`",
+    ),
+    "texts": (
+        ["A path=a mode=min", "A path=b mode=min"],
+        ["A path=c mode=min"],
+        "`A(mode='min')` starts over: the state of `A(mode='min')` has another `path`",
+    ),
+    "no difference": (
+        ["A path=a", "A path=a"],
+        ["A path=a"],
+        "`A` starts over: it is unknown which of 2 states of `A` belongs to which of "
+        "1 callbacks",
+    ),
+}
+
+
+@pytest.mark.parametrize("row", REASONS)
+def test_why_a_callback_starts_over(row: str) -> None:
+    *lists, expected = REASONS[row]
+    saved, present = ([identity_from(text) for text in texts] for texts in lists)
+    assert match(present, saved).lost == [(expected, list(range(len(saved))))]
+
+
 def test_any_change_of_a_list_of_different_callbacks() -> None:
     """Whatever is added, removed and moved: who is in both lists keeps their state."""
     kinds = itertools.product("AB", "xyz", (1, 2))
-    everyone = [made(f"{kind} path={path} size={size}") for kind, path, size in kinds]
+    everyone = [
+        identity_from(f"{kind} path={path} size={size}") for kind, path, size in kinds
+    ]
     for seed in range(300):
         choice = random.Random(seed)
         saved = choice.sample(everyone, choice.randint(0, 8))
@@ -202,14 +239,14 @@ def test_a_worker_writes_to_a_file_of_its_own(
 ) -> None:
     """It goes on with the chief's best; another run of the chief does not."""
 
-    def made(name: str) -> Any:
+    def checkpoint_callback(name: str) -> Any:
         callback = keras.callbacks.ModelCheckpoint(f"{name}.weights.h5", "loss")
         identity.of(callback)
         return callback
 
     prefix = str(tmp_path / "model.ckpt-1")
     state = StateFiles()
-    part = part_of(state, [chief := made("chief")])
+    part = part_of(state, [chief := checkpoint_callback("chief")])
     part.begin()
     chief.best = 0.5
     save(state, prefix, 1)
@@ -218,7 +255,7 @@ def test_a_worker_writes_to_a_file_of_its_own(
         task = {"cluster": cluster, "task": {"type": kind, "index": 0}}
         monkeypatch.setenv("TF_CONFIG", json.dumps(task))
         state = StateFiles()
-        part = part_of(state, [other := made("other")])
+        part = part_of(state, [other := checkpoint_callback("other")])
         saved = state.read(prefix)
         assert saved is not None
         part.begin()

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+import tensorflow as tf
 
 from hookbridge import errors
 from hookbridge.ground.processes.tf_config import ClusterConfig
@@ -18,6 +19,7 @@ from hookbridge.jobs.loops.group_stop.board import (
     left_note,
     stop_job,
 )
+from hookbridge.jobs.loops.group_stop.hook import GroupStopHook
 from hookbridge.jobs.loops.group_stop.member import GroupStop, GroupStopped
 from hookbridge.jobs.loops.tasks.ports import held_ports
 from hookbridge.jobs.loops.tasks.server import own_target, start_server
@@ -104,6 +106,16 @@ def test_a_stop_wakes_a_process_that_waits_for_it(members: Any, job: Job) -> Non
     assert (chief.reason, chief.code) == STOP
 
 
+def test_the_end_of_a_session_ends_the_job(job: Job) -> None:
+    """As where a program leaves its loop without a stop."""
+    hook = GroupStopHook(job.config("chief"))
+    with tf.Graph().as_default(), tf.compat.v1.train.MonitoredSession(hooks=[hook]):
+        pass
+    with contextlib.closing(job.board()) as board:
+        ending = board.ending(board.generation())
+    assert ending == JobStop("chief 0: its session ended")
+
+
 def test_a_worker_joins_the_job_that_the_chief_begins(members: Any, job: Job) -> None:
     chief, worker = members("chief"), members("worker")
     number = int(job.note("generation") or 0)
@@ -138,6 +150,28 @@ def test_a_stopped_job_is_over_and_the_chief_begins_the_next(
     join(chief)
     assert (chief.stopped, chief.reason, chief.code) == (False, None, 0)
     assert job.note("generation") == str(number + 1)
+
+
+def test_a_worker_that_comes_between_two_jobs_waits_for_the_next(
+    members: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(member_lib, "LATE_SECS", 60.0)
+    join(members("chief")).request("its data ended")
+    worker, chief = members("worker"), members("chief")
+    begins = threading.Thread(target=join, args=[chief])
+    ending = StopBoard.ending
+
+    def look(board: StopBoard, generation: int) -> JobStop | None:
+        found = ending(board, generation)
+        is_worker = threading.current_thread() is threading.main_thread()
+        if is_worker and begins.ident is None:
+            begins.start()
+        return found
+
+    monkeypatch.setattr(StopBoard, "ending", look)
+    join(worker)
+    begins.join()
+    assert (worker.stopped, worker.reason) == (False, None)
 
 
 def test_a_process_that_has_left_is_noted_and_stops_nobody(

@@ -50,7 +50,7 @@ def stop_of_all(group: GroupStop, target: str = "") -> Iterator[None]:
         raise
 
 
-def stop_by(group: GroupStop, error: BaseException, target: str = "") -> None:
+def stop_by(group: GroupStop, error: BaseException, target: str) -> None:
     """Stop every process of the job because of an error of this one.
 
     A process that has not joined the job yet does so first, through its own server.
