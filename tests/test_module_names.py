@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from hookbridge.ground.imports.module_names import names_of_module
 from hookbridge.tf1_names.installed_names import missing, names_in, package
-from hookbridge.tf1_names.parsing import parsed
+from hookbridge.tf1_names.parsing import parse_source
 
 PACKAGES = ("keras", "numpy", "scipy", "tensorflow", "tf_keras", "tf_slim")
 # Modules of Python that do something when they are imported.
@@ -131,7 +131,7 @@ def test_names_of_all_modules_are_those_of_their_imports() -> None:
     ],
 )
 def test_what_statements_bind(text: str, certain: str, possible: str) -> None:
-    names = names_of_module(parsed(text))
+    names = names_of_module(parse_source(text))
     assert names.certain == set(certain.split())
     assert names.possible - names.certain == set(possible.split())
     assert not names.is_opaque
@@ -145,14 +145,14 @@ def test_what_a_text_does_not_show_is_not_claimed() -> None:
         "exec('a = 1')",
         "import enum\n@enum.global_enum\nclass E(enum.Enum):\n  A = 1",
     ):
-        assert names_of_module(parsed(text)).is_opaque, text
+        assert names_of_module(parse_source(text)).is_opaque, text
     for read in (
         "'a' in sys.modules and sys.modules['a'].b.c",
         "sys.modules.get('a'), list(sys.modules), sys.modules.keys()",
         "for name in sys.modules: getattr(sys.modules[name], 'a', None)",
         "x = sys.modules[__name__].__doc__, [n for n in sys.modules]",
     ):
-        names = names_of_module(parsed(f"import sys\n{read}"))
+        names = names_of_module(parse_source(f"import sys\n{read}"))
         assert not (names.is_opaque or names.adds_modules), read
     for written in (
         "module = sys.modules[__name__]",
@@ -164,10 +164,12 @@ def test_what_a_text_does_not_show_is_not_claimed() -> None:
         "sys.meta_path.append(b)",
         "for module in sys.modules.values(): module.a = 1",
     ):
-        assert names_of_module(parsed(f"import sys\n{written}")).is_opaque, written
-    assert names_of_module(parsed("x = 1\nglobals().pop('x')")).removes_names
-    listed = names_of_module(parsed("__all__ = ['a', '_b']")).listed
+        assert names_of_module(parse_source(f"import sys\n{written}")).is_opaque, (
+            written
+        )
+    assert names_of_module(parse_source("x = 1\nglobals().pop('x')")).removes_names
+    listed = names_of_module(parse_source("__all__ = ['a', '_b']")).listed
     assert listed == frozenset({"a", "_b"})
-    assert names_of_module(parsed("__all__ = []\n__all__ += a")).listed is None
+    assert names_of_module(parse_source("__all__ = []\n__all__ += a")).listed is None
     computed = "__all__ = ['a']\ndef add():\n  __all__.append('b')\nadd()"
-    assert names_of_module(parsed(computed)).listed is None
+    assert names_of_module(parse_source(computed)).listed is None

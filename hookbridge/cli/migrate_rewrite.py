@@ -13,7 +13,7 @@ from hookbridge.cli.parser import Parser, Values
 from hookbridge.cli.streams import escape_unknown
 from hookbridge.ground.texts.counted import counted
 from hookbridge.old_programs.reading.one_file.modules import Unread
-from hookbridge.tf1_names.target import NEWEST, said
+from hookbridge.tf1_names.target import NEWEST, target_in_words
 
 if TYPE_CHECKING:
     from hookbridge.old_programs.rewriting.file_rewrites import FileRewrite
@@ -76,7 +76,7 @@ def run(values: Values) -> int:
     if values.write or values.to:
         _write(plan, totals)
     where = sys.stderr if values.diff else sys.stdout
-    _sum_up(totals, said(values.target), where)
+    _sum_up(totals, target_in_words(values.target), where)
     todo = values.check and not values.write and totals.changed
     is_incomplete = totals.unread > totals.apart or totals.unwritten
     return int(bool(is_incomplete or todo))
@@ -112,7 +112,7 @@ def _shown_changes(values: Values, totals: _Totals) -> Iterator[FileRewrite]:
         totals.todos += len(done.result.todos)
         if done.result.changed:
             totals.changed += 1
-            rewrite = file_rewrites.moved(done, copies)
+            rewrite = file_rewrites.for_copy(done, copies)
             _show(os.fspath(rewrite.path), rewrite.result, values.diff)
             yield rewrite
 

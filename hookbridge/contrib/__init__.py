@@ -38,4 +38,4 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     from hookbridge.tf1_names import contrib_names
 
-    return sorted({*contrib_names.listed(""), *globals()})
+    return sorted({*contrib_names.listed_names(""), *globals()})

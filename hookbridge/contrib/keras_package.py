@@ -82,7 +82,7 @@ def find(dotted: str, of_tf1: bool) -> Any:
     if not (modules or own_names):
         above, _, name = dotted.rpartition(".")
         if name in old_keras.own_names(above):  # a module of ours
-            return _named(old_keras.own_names(above)[name], of_tf1)
+            return _resolve_name(old_keras.own_names(above)[name], of_tf1)
         raise ModuleNotFoundError(f"No module named '{dotted}'", name=dotted)
     return _Keras(dotted, modules or [types.ModuleType(dotted)], own_names, of_tf1)
 
@@ -90,20 +90,22 @@ def find(dotted: str, of_tf1: bool) -> Any:
 def _overrides(dotted: str, of_tf1: bool) -> dict[str, Callable[[], Any]]:
     """Return the names of a module that are found elsewhere."""
     makers: dict[str, Callable[[], Any]] = {
-        name: functools.partial(_named, replacement, of_tf1)
+        name: functools.partial(_resolve_name, replacement, of_tf1)
         for name, replacement in old_keras.own_names(dotted).items()
     }
     if dotted == KERAS and of_tf1:
         makers["__version__"] = lambda: VERSION
     if f"{dotted}.{_OPTIMIZER}" == old_keras.OPTIMIZER and of_tf1:
         module = f"{keras2_package()}.src.optimizers.optimizer_v1"
-        makers[_OPTIMIZER] = functools.partial(_named, f"{module}.{_OPTIMIZER}", of_tf1)
+        makers[_OPTIMIZER] = functools.partial(
+            _resolve_name, f"{module}.{_OPTIMIZER}", of_tf1
+        )
     if dotted in _BACKENDS:
         makers["tf"] = lambda: importlib.import_module("tensorflow").compat.v1
     return makers
 
 
-def _named(replacement: str, of_tf1: bool) -> Any:
+def _resolve_name(replacement: str, of_tf1: bool) -> Any:
     """Return a name in its current place, of Keras or of ours."""
     module, _, name = replacement.rpartition(".")
     is_of_keras = module.partition(".")[0] == KERAS

@@ -59,7 +59,7 @@ class Contrib(LazyModule):
 
     def __dir__(self) -> list[str]:
         """Return the names that exist: what a program finds that lists the module."""
-        names = {*contrib_names.listed(self._contrib_path)}
+        names = {*contrib_names.listed_names(self._contrib_path)}
         if self._contrib_real is not None:
             names.update(dir(self._contrib_real))
         existing = {

@@ -144,7 +144,7 @@ def keras2_package() -> str:
 
 
 def importable(names: Iterable[str]) -> list[Any]:
-    """Return those of some modules that exist."""
+    """Import those of some modules that exist, and return them."""
     modules = []
     for name in names:
         with contextlib.suppress(ModuleNotFoundError):

@@ -31,4 +31,6 @@ def check() -> None:
             except (ImportError, AttributeError):
                 lacking.append(path)
     if lacking:
-        raise compat.PrivateNameMovedError(stand_ins.moved("`, `".join(lacking)))
+        raise compat.PrivateNameMovedError(
+            stand_ins.moved_message("`, `".join(lacking))
+        )

@@ -91,7 +91,7 @@ def namespaces() -> Namespaces:
         raise
     except (ImportError, AttributeError) as e:
         _forget()
-        raise compat.PrivateNameMovedError(stand_ins.moved(str(e))) from e
+        raise compat.PrivateNameMovedError(stand_ins.moved_message(str(e))) from e
 
 
 def _check_installed() -> None:
@@ -111,13 +111,13 @@ def _check_installed() -> None:
         )
 
 
-def _loaded() -> list[str]:
+def _loaded_modules() -> list[str]:
     return [name for name in sys.modules if name.partition(".")[0] == PACKAGE]
 
 
 def _forget() -> None:
     """Drop the package's modules, so that the next import starts afresh."""
-    for name in _loaded():
+    for name in _loaded_modules():
         del sys.modules[name]
 
 

@@ -30,7 +30,7 @@ class StandIn(NamedTuple):
     is_removed: bool = True
 
 
-def moved(name: str) -> str:
+def moved_message(name: str) -> str:
     """Return the message for a private name that is not where it is expected."""
     version = ".".join(map(str, compat.tf_version()))
     return (

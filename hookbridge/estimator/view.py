@@ -108,10 +108,12 @@ def _real_import(
     try:
         real = builtins.__import__(name, globals, locals, wanted, 0)
     except ModuleNotFoundError as e:
-        raise compat.PrivateNameMovedError(stand_ins.moved(name)) from e
+        raise compat.PrivateNameMovedError(stand_ins.moved_message(name)) from e
     for attribute in attributes:
         if attribute != "*" and not hasattr(real, attribute):
-            raise compat.PrivateNameMovedError(stand_ins.moved(f"{name}.{attribute}"))
+            raise compat.PrivateNameMovedError(
+                stand_ins.moved_message(f"{name}.{attribute}")
+            )
     return real
 
 

@@ -81,7 +81,7 @@ class Profile:
 
     def _cover(self, target: object, row: str, events: tuple[str, ...]) -> None:
         timed = {
-            event: self._timed(getattr(target, event), row, event, id(target))
+            event: self._with_clock(getattr(target, event), row, event, id(target))
             for event in events
         }
         self._set(target, **timed)
@@ -100,7 +100,7 @@ class Profile:
             self._followed.append(other)
         return is_followed
 
-    def _timed(
+    def _with_clock(
         self, method: Callable[..., Any], row: str, event: str, source: int = 0
     ) -> Callable[..., Any]:
         """Return the method with a clock around each call, for a row and an event."""
@@ -121,7 +121,7 @@ class Profile:
     def _cover_runs(self) -> None:
         """Take the runs that the bridge asks a session for out of its own work."""
         session = tf.compat.v1.Session
-        run, waiting = session.run, self._timed(session.run, WAITING, "run")
+        run, waiting = session.run, self._with_clock(session.run, WAITING, "run")
 
         @functools.wraps(run)
         def timed(*args: Any, **kwargs: Any) -> Any:
@@ -143,7 +143,7 @@ class Profile:
         call = run.call
         if self._note_followed(run):
             return
-        timed = self._timed(call, BRIDGE, "step", id(run))
+        timed = self._with_clock(call, BRIDGE, "step", id(run))
 
         @functools.wraps(call)
         def first(*args: Any) -> Any:
@@ -153,7 +153,7 @@ class Profile:
                 return call(*args)
             # Keras's own step is not the bridge's work.
             if not self._note_followed(step):
-                self._set(step, run=self._timed(step.run, "", ""))
+                self._set(step, run=self._with_clock(step.run, "", ""))
             self._set(run, call=timed)
             return timed(*args)
 

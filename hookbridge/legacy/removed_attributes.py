@@ -130,7 +130,7 @@ def _by_name() -> dict[str, list[str]]:
 
 
 def attribute(owner: object, name: str) -> Any:
-    """Return `owner.name`, or what did the same before a library removed it.
+    """Return `owner.name`, or what does the same if a library removed it.
 
     `attribute(model, "predict_classes")(x)` is the method of a Keras model; the same
     method of another object is its own.
@@ -162,14 +162,14 @@ def attribute(owner: object, name: str) -> Any:
 def _ours(kind: type, name: str) -> Any:
     """Return what does the same as a removed method of a type or of its bases."""
     for above in _by_name().get(name, ()):
-        owner = _imported(current_name(above))
+        owner = _imported_class(current_name(above))
         if isinstance(owner, type) and issubclass(kind, owner):
             full = f"{above}.{name}"
             return OURS.get(full) or _by_replacement(removed_names()[full].replacement)
     return None
 
 
-def _imported(name: str) -> Any:
+def _imported_class(name: str) -> Any:
     """Return a class, if its library is imported; an object is of no other one."""
     if name.partition(".")[0] not in sys.modules:
         return None

@@ -67,14 +67,16 @@ class Comparison:
         for layer in self.layers:
             text = counted(len({m.step for m in layer.measures}), "step")
             if layer.first is not None:
-                text = described(layer.first)
+                text = difference_in_words(layer.first)
             lines.append(
                 f"{layer.name:<16} {status(layer):<20} {layer.why_not or text}"
             )
         if self.first is None:
             lines.append("Nothing that was compared differs.")
         else:
-            lines.append(f"First difference: {self.layer}, {described(self.first)}")
+            lines.append(
+                f"First difference: {self.layer}, {difference_in_words(self.first)}"
+            )
             lines += [f"  cause: {cause}" for cause in self.causes]
             if not self.causes:
                 lines.append(f"  {_ADVICE.get(str(self.layer), _NO_CAUSE)}")
@@ -149,7 +151,7 @@ def compare(
     if tolerance is not None:
         amount("tolerance", tolerance)
     pairing = Pairing(recorded, ported, chosen, tolerance)
-    result, epsilon = _judged(pairing, pairing.measures())
+    result, epsilon = _judge(pairing, pairing.measures())
     notes = list(pairing.notes())
     if epsilon is not None and epsilon.is_of_framework and result.first is not None:
         # What follows from another epsilon is not another difference.
@@ -162,7 +164,7 @@ def compare(
 _Judged: TypeAlias = tuple[Comparison, EpsilonCause | None]
 
 
-def _judged(pairing: Pairing, measures: Mapping[str, list[Measure]]) -> _Judged:
+def _judge(pairing: Pairing, measures: Mapping[str, list[Measure]]) -> _Judged:
     """Compare by some measures; find the first difference and its causes."""
     layers = [
         Layer(name, measured, "" if measured else pairing.why_not(name))
@@ -193,7 +195,7 @@ def _beyond_epsilon(pairing: Pairing, first: Measure, epsilon: EpsilonCause) -> 
         return measure._replace(tolerance=measure.tolerance + wider * measure.step)
 
     measures = pairing.measures().items()
-    return _judged(pairing, {layer: [*map(widened, m)] for layer, m in measures})
+    return _judge(pairing, {layer: [*map(widened, m)] for layer, m in measures})
 
 
 def _layer_of(first: Measure, layers: list[Layer]) -> str:
@@ -205,7 +207,7 @@ def _layer_of(first: Measure, layers: list[Layer]) -> str:
     return DRIFT if grows and first.layer != "data" else first.layer
 
 
-def described(measure: Measure) -> str:
+def difference_in_words(measure: Measure) -> str:
     """Return a difference in one clause."""
     return (
         f"step {measure.step}, `{measure.name}`: {_percent(measure.difference)} off, "

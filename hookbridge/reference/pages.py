@@ -13,7 +13,7 @@ from hookbridge.ground.arguments import not_writable
 from hookbridge.insight.report import charts
 from hookbridge.insight.report.page import page, table, words
 from hookbridge.insight.report.scalars import Points
-from hookbridge.reference.comparison import Comparison, described
+from hookbridge.reference.comparison import Comparison, difference_in_words
 from hookbridge.reference.recordings.measures import Layer, status
 from hookbridge.reference.recordings.recording_files import Recording
 
@@ -74,7 +74,7 @@ def _verdict(result: Comparison) -> Iterator[str]:
     first = result.first
     verdict = "Nothing that was compared differs."
     if first is not None:
-        verdict = f"First difference: {result.layer}, {described(first)}."
+        verdict = f"First difference: {result.layer}, {difference_in_words(first)}."
     yield f"<p><b>{words(verdict)}</b></p>"
     lines = [*(f"cause: {cause}" for cause in result.causes), *result.notes]
     yield "".join(f"<p>{words(line)}</p>" for line in lines)
@@ -86,7 +86,7 @@ def _layers(result: Comparison) -> Iterator[str]:
         [
             layer.name,
             status(layer),
-            layer.why_not or (described(layer.first or _worst(layer))),
+            layer.why_not or (difference_in_words(layer.first or _worst(layer))),
         ]
         for layer in result.layers
     ]
@@ -108,7 +108,9 @@ def _curves(result: Comparison) -> Iterator[str]:
     if changes:
         yield charts.chart("learning_rate", rates, "by step")
     yield "</div>"
-    constant = [f"{charts.shown(p[0][1])} in the {w}" for w, p in rates.items() if p]
+    constant = [
+        f"{charts.short_number(p[0][1])} in the {w}" for w, p in rates.items() if p
+    ]
     if constant and not changes:
         yield f"<p>learning_rate, the same in every step: {', '.join(constant)}</p>"
 

@@ -109,7 +109,7 @@ class BothLoops:
         for name, run in (("session", _in_session), ("fit", _in_fit)):
             folder = self._folder / f"both_loops-{self._calls}" / name
             folder.mkdir(parents=True)
-            with _logged(folder) as lines:
+            with _captured_log(folder) as lines:
                 made = make(folder)
                 guests = list(made) if isinstance(made, list | tuple) else [made]
                 steps, losses, weights = run(guests, x, y, epochs)
@@ -178,7 +178,7 @@ def _in_fit(guests: list[Any], x: object, y: object, epochs: int) -> Any:
 
 
 @contextmanager
-def _logged(folder: Path) -> Iterator[list[str]]:
+def _captured_log(folder: Path) -> Iterator[list[str]]:
     """Yield the lines that guests log, without times and the folder's name.
 
     What TensorFlow says of graphs and sessions is not a line of a guest, nor what it

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from hookbridge.ground import compat
 from hookbridge.ground.imports.package_files import packaged
 from hookbridge.tf1_names.installed_names import certainly_has, has, missing
-from hookbridge.tf1_names.outcome import joined
+from hookbridge.tf1_names.outcome import join_name
 from hookbridge.tf1_names.syntax import beginnings, is_below, with_beginning
 from hookbridge.tf1_names.target import DATA, table
 
@@ -68,7 +68,7 @@ class Source(NamedTuple):
     @property
     def dotted(self) -> str:
         """The source as the table has it."""
-        return joined(self.root, self.name)
+        return join_name(self.root, self.name)
 
     @property
     def file(self) -> Any:
@@ -78,7 +78,7 @@ class Source(NamedTuple):
 
     def below(self, name: str) -> Source:
         """Return the source of a name in this one."""
-        return Source(self.root, joined(self.name, name))
+        return Source(self.root, join_name(self.name, name))
 
 
 class Candidate(NamedTuple):
@@ -162,7 +162,7 @@ def names() -> dict[str, list[str]]:
     return listed
 
 
-def listed(path: str) -> list[str]:
+def listed_names(path: str) -> list[str]:
     """Return the names of an area, and the areas below it: what a program may list."""
     inside = f"{path}." if path else ""
     below = [area[len(inside) :] for area in names() if area.startswith(inside)]

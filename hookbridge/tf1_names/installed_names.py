@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from hookbridge.ground import compat
 from hookbridge.ground.imports.module_names import ModuleNames, names_of_module
-from hookbridge.tf1_names.parsing import parsed
+from hookbridge.tf1_names.parsing import parse_source
 from hookbridge.tf1_names.target import Target
 
 # What each module has, whatever its text says.
@@ -218,6 +218,6 @@ def _gives(source: Path, name: str, visited: set[Path]) -> bool | None:
 def names_in(file: Path) -> ModuleNames | None:
     """Return the names of a module; None if the file is not there, or is not Python."""
     try:
-        return names_of_module(parsed(file.read_bytes()))
+        return names_of_module(parse_source(file.read_bytes()))
     except (OSError, SyntaxError, ValueError):
         return None

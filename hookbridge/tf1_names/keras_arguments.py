@@ -78,18 +78,18 @@ def _side_names(name: str) -> tuple[str, ...]:
 def current_values(call: ast.Call, function: str) -> Iterator[tuple[ast.expr, str]]:
     """Yield the values of a call of Keras that have another form today, and which."""
     if positional := sides(call, function):
-        yield positional[0], _joined(positional)
+        yield positional[0], _join_sizes(positional)
     named = keywords(call)
     names = _side_names(class_of(function))
     if names and all(name in named for name in names):
-        yield named[names[0]], _joined([named[name] for name in names])
+        yield named[names[0]], _join_sizes([named[name] for name in names])
     for argument, change in of_class(class_of(function)).items():
         value = getattr(named.get(argument), "value", None)
         if isinstance(value, str) and value in change.values:
             yield named[argument], repr(change.values[value])
 
 
-def _joined(sizes: list[ast.expr]) -> str:
+def _join_sizes(sizes: list[ast.expr]) -> str:
     """Return the first one of the sizes with the others behind it."""
     further = ", ".join(ast.unparse(size).replace("{", "{{") for size in sizes[1:])
     return f"({{}}, {further})"
@@ -100,7 +100,7 @@ def has_old_ends(call: ast.Call) -> bool:
     return {"input", "output"} <= keywords(call).keys()
 
 
-def counted(call: ast.Call) -> Iterator[Change]:
+def sample_counts(call: ast.Call) -> Iterator[Change]:
     """Yield the arguments that counted samples, and count steps today."""
     changes = of_method(called_method(call))
     for keyword in call.keywords:

@@ -53,7 +53,7 @@ def without_replacement(name: str) -> Resolution:
     return Resolution("GONE", hint=hint(name))
 
 
-def joined(*parts: str) -> str:
+def join_name(*parts: str) -> str:
     """Return a dotted name of those parts that are not empty."""
     return ".".join(part for part in parts if part)
 
@@ -61,4 +61,4 @@ def joined(*parts: str) -> str:
 def has_estimator(rest: str, v1: bool = False) -> bool:
     """Return whether the last TensorFlow with Estimator has a name of it."""
     prefix = f"{V1}.estimator" if v1 else "tf.estimator"
-    return Target("2.15").has(joined(prefix, rest))
+    return Target("2.15").has(join_name(prefix, rest))

@@ -6,7 +6,7 @@ import ast
 import warnings
 
 
-def parsed(source: str | bytes) -> ast.Module:
+def parse_source(source: str | bytes) -> ast.Module:
     """Return the tree of a source, which may have escapes that newer Pythons warn of.
 
     Raises:

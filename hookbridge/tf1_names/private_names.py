@@ -12,7 +12,7 @@ from hookbridge.tf1_names.outcome import (
     V1,
     Resolution,
     has_estimator,
-    joined,
+    join_name,
     without_replacement,
 )
 from hookbridge.tf1_names.syntax import is_below, with_beginning
@@ -106,7 +106,7 @@ def _elsewhere_in_keras(name: str) -> str:
     places = [
         f"tf.{m}"
         for m in modules
-        if attribute in modules[m] and joined(m, attribute) not in modules
+        if attribute in modules[m] and join_name(m, attribute) not in modules
     ]
     # `keras.utils.np_utils.to_categorical` is `tf.keras.utils.to_categorical`.
     enclosing = [p for p in places if module.startswith(p) and p != "tf."]
@@ -209,5 +209,5 @@ def _public_places(name: str, last: str) -> Iterator[str]:
     """Yield where a private name may be public, in the order in which `run` looks."""
     for inside, public_module in PUBLIC.items():
         if inside in name:
-            yield joined(V1, public_module, last)
+            yield join_name(V1, public_module, last)
     yield f"{V1}.{last}"

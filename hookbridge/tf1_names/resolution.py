@@ -18,7 +18,7 @@ from hookbridge.tf1_names.outcome import (
     Resolution,
     has_estimator,
     hint,
-    joined,
+    join_name,
     without_replacement,
 )
 from hookbridge.tf1_names.removed_in_libraries import (
@@ -159,7 +159,7 @@ def _resolve_estimator(name: str, prefix: str, target: Target) -> Resolution | N
         )
     if prefix != "tf.estimator":  # the package itself has the names of v1, too
         is_v1 = is_v1 or inside.partition(".")[0] in ("", *OTHER_IN_V1)
-    return Resolution("ESTIMATOR", joined(ESTIMATOR, "v1" if is_v1 else "", inside))
+    return Resolution("ESTIMATOR", join_name(ESTIMATOR, "v1" if is_v1 else "", inside))
 
 
 def _resolve_keras_estimator(
@@ -167,7 +167,7 @@ def _resolve_keras_estimator(
 ) -> Resolution | None:
     if target.has_estimator:
         return None
-    return Resolution("ESTIMATOR", joined(ESTIMATOR, name[len(prefix) + 1 :]))
+    return Resolution("ESTIMATOR", join_name(ESTIMATOR, name[len(prefix) + 1 :]))
 
 
 def _resolve_contrib(name: str, prefix: str, target: Target) -> Resolution | None:
@@ -183,7 +183,7 @@ def _contrib(path: str, target: Target) -> str:
         return "tf_slim"
     _, file, name = contrib_names.in_files(path)
     if file not in (None, name) and name in contrib_names.FILES_IN_AREAS:
-        return joined(_RESTORED, path)  # another file, whose names are in the area
+        return join_name(_RESTORED, path)  # another file, whose names are in the area
     candidates = (
         candidate
         for candidate in contrib_names.candidates(path)
@@ -191,8 +191,8 @@ def _contrib(path: str, target: Target) -> str:
     )
     first = next(candidates, None)
     if first is not None and (public := _public(first, target)):
-        return joined(public, first.suffix)
-    return joined(_RESTORED, path)
+        return join_name(public, first.suffix)
+    return join_name(_RESTORED, path)
 
 
 def _may_have(candidate: Candidate, target: Target) -> bool:
@@ -235,7 +235,7 @@ def _resolve_tutorials(name: str, prefix: str, target: Target) -> Resolution | N
     if name == _MNIST or name.startswith(f"{_MNIST}."):
         inside = name[len(_MNIST) + 1 :]
         return Resolution(
-            "TUTORIALS", joined(_RESTORED, "learn.datasets.mnist", inside)
+            "TUTORIALS", join_name(_RESTORED, "learn.datasets.mnist", inside)
         )
     if _MNIST.startswith(f"{name}."):
         return Resolution("TUTORIALS", hint="`hb.contrib.learn.datasets.mnist`")
@@ -247,7 +247,7 @@ def _resolve_slim(name: str, prefix: str, target: Target) -> Resolution | None:
     inside = name.partition(".")[2]
     if inside.removeprefix("layers.") in _SLIM_BROKEN:
         area = "" if inside.startswith("layers.") else "slim"
-        return Resolution("SLIM_BROKEN", joined(_RESTORED, area, inside))
+        return Resolution("SLIM_BROKEN", join_name(_RESTORED, area, inside))
     # Not all names of its files are listed: the files tell, if they are there.
     if slim_has(name) or not missing(name).rest:
         return None

@@ -43,7 +43,7 @@ def newest_here() -> str:
 NEWEST = newest_here()
 
 
-def said(version: str) -> str:
+def target_in_words(version: str) -> str:
     """Return a target for a reader, who may have another TensorFlow than this one."""
     here = ".".join(map(str, installed.tensorflow() or ()))
     text = f"target TensorFlow {version}"

@@ -101,9 +101,9 @@ def test_a_curve_that_stays_is_drawn_above_zero() -> None:
 
 def test_a_long_curve_is_thinned_and_keeps_its_end() -> None:
     points = [(float(i), 0.0) for i in range(10_001)]
-    few = charts.thinned(points)
+    few = charts.thin_out(points)
     assert len(few) <= 402 and few[0] == points[0] and few[-1] == points[-1]
-    assert charts.thinned(points[:3]) == points[:3]
+    assert charts.thin_out(points[:3]) == points[:3]
     assert charts.ticks(0, 22, whole=True) == [0, 10, 20, 30]  # round numbers
 
 

@@ -16,7 +16,7 @@ from hookbridge.ground.imports import installed
 from hookbridge.old_programs.scanning import diagnosis
 from hookbridge.old_programs.scanning.scan import scan
 from hookbridge.tf1_names import contrib_names
-from hookbridge.tf1_names.target import NEWEST, said, table
+from hookbridge.tf1_names.target import NEWEST, table, target_in_words
 
 SOURCE = """\
 import tensorflow as tf
@@ -78,7 +78,7 @@ def test_each_name_has_its_line_and_who_mends_it(
     assert main(["doctor", "--details", str(tmp_path)]) == 1
     text = capsys.readouterr().out
     first, name, *lines = text.splitlines()
-    target = said(NEWEST)
+    target = target_in_words(NEWEST)
     verdict = f"3 places need manual work. (1 file read; {target})"
     assert first == verdict
     assert (name, lines[0].split()[0]) == ("tf.contrib.opt.AdamWOptimizer", "in")

@@ -33,8 +33,10 @@ def bucket(
 
     Each bucket has a queue of elements; full batches go to one more queue.
     """
-    sizes = _listed("batch_size", batch_size, num_buckets)
-    places = _listed("bucket_capacities", bucket_capacities or capacity, num_buckets)
+    sizes = _one_for_each("batch_size", batch_size, num_buckets)
+    places = _one_for_each(
+        "bucket_capacities", bucket_capacities or capacity, num_buckets
+    )
     with v1.name_scope(name, "bucket", tf.nest.flatten(tensors)):
         elements = [v1.convert_to_tensor(tensor) for tensor in _in_order(tensors)]
         types = [element.dtype for element in elements]
@@ -53,7 +55,7 @@ def bucket(
         which = tf.convert_to_tensor(which_bucket, tf.int32)
         enqueue = _kept(keep_input, which, queues, elements)
         batches = [
-            top.enqueue([i, *_dequeued(queue, size, allow_smaller_final_batch)])
+            top.enqueue([i, *_dequeue(queue, size, allow_smaller_final_batch)])
             for i, (queue, size) in enumerate(zip(queues, sizes, strict=True))
         ]
         _run(queues[0], batches, [top])
@@ -98,7 +100,7 @@ def bucket_by_sequence_length(
         return lengths, _as_given(tensors, batch)
 
 
-def _listed(name: str, value: object, number: int) -> list[Any]:
+def _one_for_each(name: str, value: object, number: int) -> list[Any]:
     """Return a value for each bucket."""
     values = list(value) if isinstance(value, list | tuple) else [value] * number
     if len(values) != number:
@@ -158,7 +160,7 @@ def _kept(
     return enqueue() if is_kept else tf.no_op()
 
 
-def _dequeued(queue: Any, size: Any, allows_less: bool) -> list[Any]:
+def _dequeue(queue: Any, size: Any, allows_less: bool) -> list[Any]:
     """Return a batch out of the queue of a bucket."""
     dequeue = queue.dequeue_up_to if allows_less else queue.dequeue_many
     batch = dequeue(size)

@@ -117,16 +117,16 @@ class TimeReversedFusedRNN:
     ) -> Any:
         """Return the cell's outputs, in the order of the inputs, and its state."""
         outputs, state = self._cell(
-            _reversed(inputs, sequence_length),
+            _reverse(inputs, sequence_length),
             initial_state,
             dtype,
             sequence_length,
             scope,
         )
-        return _reversed(outputs, sequence_length), state
+        return _reverse(outputs, sequence_length), state
 
 
-def _reversed(sequence: object, lengths: object) -> Any:
+def _reverse(sequence: object, lengths: object) -> Any:
     if isinstance(sequence, list):
         return sequence[::-1]
     if lengths is None:

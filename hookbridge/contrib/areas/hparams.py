@@ -34,14 +34,14 @@ def parse_values(
             raise ValueError(f"Multiple assignments to variable '{name}' in {values}")
         kind = type_map[name]
         if match["values"] is None:
-            parsed[name] = _parsed(name, kind, match["value"], values)
+            parsed[name] = _parse_value(name, kind, match["value"], values)
         else:
             words = filter(None, re.split(r"[ ,]", match["values"]))
-            parsed[name] = [_parsed(name, kind, word, values) for word in words]
+            parsed[name] = [_parse_value(name, kind, word, values) for word in words]
     return parsed
 
 
-def _parsed(name: str, kind: type, word: str, values: str) -> Any:
+def _parse_value(name: str, kind: type, word: str, values: str) -> Any:
     """Return a value of a hyperparameter, read as its type is."""
     try:
         if kind is bool:

@@ -23,7 +23,7 @@ class Linear:
         bias_initializer: object = None,
         kernel_initializer: object = None,
     ) -> None:
-        parts = _listed(args)
+        parts = _as_list(args)
         if not parts:
             raise ValueError("`args` must be specified")
         sizes = [part.shape[1:].as_list() for part in parts]
@@ -45,7 +45,7 @@ class Linear:
 
     def __call__(self, args: object) -> Any:
         """Return the map of parts, as `[batch, output_size]`."""
-        result = tf.matmul(tf.concat(_listed(args), 1), self._weights)
+        result = tf.matmul(tf.concat(_as_list(args), 1), self._weights)
         return result if self._biases is None else tf.nn.bias_add(result, self._biases)
 
 
@@ -60,5 +60,5 @@ def linear(
     return Linear(args, output_size, bias, *initializers, **named_initializers)(args)
 
 
-def _listed(args: object) -> list[Any]:
+def _as_list(args: object) -> list[Any]:
     return list(args) if isinstance(args, list | tuple) else [args]

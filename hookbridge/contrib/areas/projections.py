@@ -29,7 +29,7 @@ class _Projection(RNNCell):  # type: ignore[misc]
         """Return the cell's first state."""
         return self._cell.zero_state(batch_size, dtype)
 
-    def _projected(self, inputs: Any) -> Any:
+    def _project(self, inputs: Any) -> Any:
         """Return the inputs through a dense layer.
 
         The first call makes its variables.
@@ -60,7 +60,7 @@ class InputProjectionWrapper(_Projection):
 
     def call(self, inputs: Any, state: Any) -> Any:
         """Project the inputs, then run the cell."""
-        return self._cell(self._projected(inputs), state)
+        return self._cell(self._project(inputs), state)
 
 
 class OutputProjectionWrapper(_Projection):
@@ -85,4 +85,4 @@ class OutputProjectionWrapper(_Projection):
     def call(self, inputs: Any, state: Any) -> Any:
         """Run the cell, then project its outputs."""
         output, new_state = self._cell(inputs, state)
-        return self._projected(output), new_state
+        return self._project(output), new_state

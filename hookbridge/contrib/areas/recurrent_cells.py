@@ -60,16 +60,16 @@ class LayerNormBasicLSTMCell(RNNCell):  # type: ignore[misc]
         if not self._layer_norm:
             gates += v1.get_variable("bias", [size], gates.dtype)
         names = ("input", "transform", "forget", "output")
-        i, j, f, o = map(self._normalized, tf.split(gates, 4, 1), names)
+        i, j, f, o = map(self._normalize, tf.split(gates, 4, 1), names)
         update = self._activation(j)
         if not isinstance(self._keep_prob, float) or self._keep_prob < 1:
             update = v1.nn.dropout(update, self._keep_prob, seed=self._seed)
         c = c * tf.sigmoid(f + self._forget_bias) + tf.sigmoid(i) * update
-        c = self._normalized(c, "state")
+        c = self._normalize(c, "state")
         h = self._activation(c) * tf.sigmoid(o)
         return h, v1.nn.rnn_cell.LSTMStateTuple(c, h)
 
-    def _normalized(self, x: Any, name: str) -> Any:
+    def _normalize(self, x: Any, name: str) -> Any:
         """Return values `[batch, units]` with mean 0 and variance 1 in each row."""
         if not self._layer_norm:
             return x

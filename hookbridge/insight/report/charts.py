@@ -67,7 +67,9 @@ def chart(
       wide: whether it has a row of the page to itself.
     """
     drawn = {name: points for name, points in series.items() if points}
-    last_values = ", ".join(f"{name} {shown(p[-1][1])}" for name, p in drawn.items())
+    last_values = ", ".join(
+        f"{name} {short_number(p[-1][1])}" for name, p in drawn.items()
+    )
     below = html.escape("; ".join(filter(None, (f"last: {last_values}", caption))))
     width = _WIDE if wide else _WIDTH
     picture = drawing(title, width, _HEIGHT, _parts(title, series, width))
@@ -98,13 +100,13 @@ def _parts(title: str, series: Mapping[str, Points], width: int) -> Iterator[str
     for y in y_ticks:
         left, height = at(x_low, y)
         yield f'<path class="grid" d="M{left} {height}H{width - _RIGHT}"/>'
-        yield text(left - 6, height + 4, shown(y), "faint end")
+        yield text(left - 6, height + 4, short_number(y), "faint end")
     for x in x_ticks:
         across, bottom = at(x, y_low)
-        yield text(across, bottom + 16, shown(x), "faint middle")
+        yield text(across, bottom + 16, short_number(x), "faint middle")
     for index, (name, points) in enumerate(series.items()):
         css = _class(index, len(series))
-        places = [(at(*point), point) for point in thinned(points)]
+        places = [(at(*point), point) for point in thin_out(points)]
         yield f'<g class="{css}">{"".join(_curve(name, css, places))}</g>'
 
 
@@ -127,17 +129,18 @@ def _curve(
         for (across, down), (x, y) in places:
             yield (
                 f'<circle class="dot" cx="{across}" cy="{down}" r="2.4"><title>'
-                f"{html.escape(name)}: {shown(x)}, {shown(y)}</title></circle>"
+                f"{html.escape(name)}: {short_number(x)}, {short_number(y)}"
+                "</title></circle>"
             )
 
 
-def thinned(points: Points) -> Points:
+def thin_out(points: Points) -> Points:
     """Return at most about `_MOST_POINTS` of the points, always with the last one."""
     stride = max(1, -(-len(points) // _MOST_POINTS))
     return points[:-1:stride] + points[-1:]
 
 
-def shown(number: float) -> str:
+def short_number(number: float) -> str:
     """Return a number in four digits, or as a whole number from 100,000 on."""
     return f"{number:.4g}" if abs(number) < 1e5 else f"{number:,.0f}"
 

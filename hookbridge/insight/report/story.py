@@ -39,7 +39,7 @@ def story(events: Sequence[EventCall]) -> list[Item]:
     """
     items: list[Item] = list(_columns(events))
     for _ in ("steps", "epochs"):
-        items = _folded(items)
+        items = _fold(items)
     return items
 
 
@@ -74,7 +74,7 @@ def _setters_sorted(events: Sequence[EventCall]) -> Iterator[EventCall]:
         yield from sorted(calls, key=lambda e: e.name) if is_setter else calls
 
 
-def _folded(items: list[Item]) -> list[Item]:
+def _fold(items: list[Item]) -> list[Item]:
     """Replace repetitions, those of the shortest blocks first."""
     for length in range(1, _LONGEST_BLOCK + 1):
         folded: list[Item] = []

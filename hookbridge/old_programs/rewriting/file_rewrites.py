@@ -170,7 +170,7 @@ def _copy(source: Path, copy: Path) -> None:
         shutil.copy2(source, copy)
 
 
-def moved(rewrite: FileRewrite, copies: Mapping[Path, Path]) -> FileRewrite:
+def for_copy(rewrite: FileRewrite, copies: Mapping[Path, Path]) -> FileRewrite:
     """Return a rewrite that goes to the copy of its file, if there is one.
 
     Args:

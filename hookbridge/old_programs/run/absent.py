@@ -24,7 +24,7 @@ def is_absent(root: str) -> bool:
     return root not in sys.modules and importlib.util.find_spec(root) is None
 
 
-def tried(node: ast.Import | ast.ImportFrom, root: str) -> ast.stmt:
+def try_import(node: ast.Import | ast.ImportFrom, root: str) -> ast.stmt:
     """Return a statement that tries an import; only its top module may fail."""
     text = _STATEMENT.format(module=__name__, root=root)
     (statement,) = ast.parse(text).body

@@ -11,7 +11,7 @@ import functools
 from hookbridge.ground import compat, patching
 from hookbridge.old_programs.run import statements
 from hookbridge.old_programs.run.restored import lookup_calls
-from hookbridge.tf1_names.parsing import parsed
+from hookbridge.tf1_names.parsing import parse_source
 
 
 def follow() -> None:
@@ -24,14 +24,14 @@ def follow() -> None:
         text: str = plain(function)
         space = getattr(function, "__globals__", ())
         is_ours = statements.HELPER in space or lookup_calls.HELPER in space
-        return rewritten(text) if is_ours else text
+        return source_as_run(text) if is_ours else text
 
     patching.assign(utils, getimmediatesource=source)
 
 
-def rewritten(source: str) -> str:
+def source_as_run(source: str) -> str:
     """Return the source of a function as it runs, with its imports looked up."""
     text = f"if True:\n{source}" if source[:1].isspace() else source
-    plain = ast.unparse(parsed(text))
-    new = ast.unparse(statements.with_lookups(parsed(text)))
+    plain = ast.unparse(parse_source(text))
+    new = ast.unparse(statements.with_lookups(parse_source(text)))
     return source if new == plain else new.removeprefix("if True:\n")

@@ -21,7 +21,7 @@ from hookbridge.old_programs.reading.one_file.notebooks import Cell, Notebook
 from hookbridge.old_programs.run import statements, tracebacks
 from hookbridge.old_programs.run.located import Located
 from hookbridge.old_programs.run.own_program import Program
-from hookbridge.tf1_names.parsing import parsed
+from hookbridge.tf1_names.parsing import parse_source
 
 # Jupyter shows figures inside of the notebook; here a figure is a line of text.
 _BACKEND = "module://matplotlib_inline.backend_inline"
@@ -56,7 +56,7 @@ def _is_ipython(source: str) -> bool:
     from hookbridge.old_programs.run import ipython
 
     try:
-        parsed(ipython.as_python(source))
+        parse_source(ipython.as_python(source))
     except (SyntaxError, ValueError):  # `ValueError` for text that UTF-8 cannot hold
         return False
     return True

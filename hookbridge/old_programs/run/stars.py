@@ -13,8 +13,8 @@ from hookbridge.tf1_names.target import table
 _MORE = ("contrib", "flags", "__version__")
 
 
-def listed(targets_tf1: bool, dotted: str, module: object) -> Collection[str]:
-    """Return the names: those of TensorFlow 1.15 in a file that means it."""
+def star_names(targets_tf1: bool, dotted: str, module: object) -> Collection[str]:
+    """Return the names of a star: those of TensorFlow 1.15 in a file that means it."""
     root, _, inside = canonical(dotted).partition(".")
     if inside.startswith("contrib"):
         areas: Mapping[str, list[str]] = table("public-1.15")["contrib"]

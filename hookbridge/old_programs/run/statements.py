@@ -19,7 +19,10 @@ from typing import Any
 from hookbridge.contrib.private_modules import KERAS
 from hookbridge.old_programs.reading.names import guards, starred
 from hookbridge.old_programs.reading.names.bound_names import Names
-from hookbridge.old_programs.reading.names.import_statements import imports, loaded
+from hookbridge.old_programs.reading.names.import_statements import (
+    imports,
+    loaded_module,
+)
 from hookbridge.old_programs.run import absent
 from hookbridge.old_programs.run.restored.lookup_calls import (
     add_lookups,
@@ -128,7 +131,7 @@ class _LeavingOut(ast.NodeTransformer):
             if absent.is_absent(root):
                 alone = copy.copy(node)
                 alone.names = [import_.alias]
-                statements.append(absent.tried(alone, root))
+                statements.append(absent.try_import(alone, root))
         return statements or [ast.copy_location(ast.Pass(), node)]
 
     visit_Import = visit_ImportFrom = _visit_import
@@ -150,10 +153,10 @@ class _Rewriting(ast.NodeTransformer):
             guards.catches(handler, guards.OF_IMPORTS) for handler in node.handlers
         )
         self._tries_names = self._tries_names or guards.tries_names(node)
-        node.body = [new for old in node.body for new in _listed(self.visit(old))]
+        node.body = [new for old in node.body for new in _as_list(self.visit(old))]
         self._strict, self._tries_names = before
         for part in (node.handlers, node.orelse, node.finalbody):
-            part[:] = [new for old in part for new in _listed(self.visit(old))]
+            part[:] = [new for old in part for new in _as_list(self.visit(old))]
         return node
 
     def visit_Attribute(self, node: ast.Attribute) -> Any:
@@ -195,7 +198,7 @@ class _Rewriting(ast.NodeTransformer):
         if self._tries_names and is_lookup(node):
             return self._or_raise(node)
         self.generic_visit(node)
-        if _is_tensorflow(module := loaded(node)):
+        if _is_tensorflow(module := loaded_module(node)):
             return ast.copy_location(self._call("module", module), node)
         if called_function(node) == "hasattr":
             has_call = self._call("has")
@@ -228,5 +231,5 @@ def _is_tensorflow(name: str) -> bool:
     return name.partition(".")[0] in ROOTS
 
 
-def _listed(nodes: object) -> list[Any]:
+def _as_list(nodes: object) -> list[Any]:
     return nodes if isinstance(nodes, list) else [nodes]

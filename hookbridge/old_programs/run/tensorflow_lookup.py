@@ -41,7 +41,7 @@ class TensorFlowLookup:
     def module(self, dotted: str) -> Any:
         """Return what `import dotted as ...` binds."""
         try:
-            return self._checked(views.find(self._targets_tf1, dotted), dotted)
+            return self._raise_if_strict(views.find(self._targets_tf1, dotted), dotted)
         except ModuleNotFoundError:
             if self._is_removed(dotted):
                 return Removed(canonical(dotted))
@@ -58,7 +58,7 @@ class TensorFlowLookup:
         """Return what `from dotted import name` binds."""
         module = self.module(dotted)
         try:
-            value = self._checked(getattr(module, name), f"{dotted}.{name}")
+            value = self._raise_if_strict(getattr(module, name), f"{dotted}.{name}")
             # A private module may have another one only because it imports it.
             is_private = dotted.startswith(PYTHON) and inspect.ismodule(value)
             if is_private and is_below(value.__name__, PYTHON):
@@ -86,7 +86,7 @@ class TensorFlowLookup:
             outcome is not None and not outcome.replacement
         )
 
-    def _checked(self, value: object, dotted: str) -> Any:
+    def _raise_if_strict(self, value: object, dotted: str) -> Any:
         if self._is_strict and isinstance(value, Removed):
             raise ModuleNotFoundError(f"No module named '{dotted}'", name=dotted)
         return value
@@ -119,7 +119,7 @@ class TensorFlowLookup:
             has them and does not list them.
         """
         module = self.module(dotted)
-        for name in stars.listed(self._targets_tf1, dotted, module):
+        for name in stars.star_names(self._targets_tf1, dotted, module):
             try:
                 namespace[name] = getattr(module, name)
             except AttributeError:

@@ -41,14 +41,14 @@ def tensorflow(targets_tf1: bool) -> View:
             "tensorflow.version", (v1.version,), {"VERSION": lambda: UNDER_RUN}
         )
         added: dict[str, Callable[[], Any]] = {
-            **_shared(),
+            **_shared_names(),
             "__version__": lambda: UNDER_RUN,
             "VERSION": lambda: UNDER_RUN,
             "keras": lambda: _keras(v1.keras, lambda: KERAS_VERSION),
             "version": lambda: version,
         }
         return View("tensorflow", (v1, tf), added)
-    added = _shared()
+    added = _shared_names()
     added["keras"] = lambda: _keras(tf.keras, _version_of_keras2)
     added["device"] = lambda: device
     for name in ("train", "summary", "nn", "metrics", "losses", "saved_model", "data"):
@@ -58,7 +58,7 @@ def tensorflow(targets_tf1: bool) -> View:
 
 
 def _keras(module: object, version: Callable[[], str]) -> Any:
-    """`tf.keras` with a `__version__`, which that of Keras 2 lacks."""
+    """Return `tf.keras` with a `__version__`, which Keras 2 lacks there."""
     try:
         has_version = hasattr(module, "__version__")
     except ImportError:  # Keras is not installed: its names say so
@@ -72,7 +72,7 @@ def _version_of_keras2() -> str:
     return str(importlib.import_module(private_modules.keras2_package()).__version__)
 
 
-def _shared() -> dict[str, Callable[[], Any]]:
+def _shared_names() -> dict[str, Callable[[], Any]]:
     """Return the names that all views add to those of TensorFlow."""
     return {
         "compat": _compat,
@@ -100,7 +100,7 @@ def compat_v1() -> View:
     """
     import tensorflow as tf
 
-    return PrivateView("tensorflow.compat.v1", (tf.compat.v1,), _shared())
+    return PrivateView("tensorflow.compat.v1", (tf.compat.v1,), _shared_names())
 
 
 def _examples() -> Any:

@@ -62,11 +62,11 @@ def makes_untyped_array(call: ast.Call, function: str) -> bool:
 
 def _of_arguments(module: Module, call: ast.Call, name: str) -> Iterator[Finding]:
     """Yield arguments, and a method, that have another name or another value today."""
-    for _, way in itertools.islice(tpu_names.unnamed(module, call), 1):
+    for _, way in itertools.islice(tpu_names.unnamed_devices(module, call), 1):
         title = 'TPUClusterResolver("")'
         yield finding_at(module, call, "OLD_ARGUMENT", title, f"`{way}`")
     method = called_method(call)
-    for change in keras_arguments.counted(call):
+    for change in keras_arguments.sample_counts(call):
         title = f"{method}({change.old}=)"
         way = f"`{change.new}=` samples / batch size"
         yield finding_at(module, call, "KERAS1_COUNT", title, way)

@@ -25,7 +25,7 @@ def child_programs(module: Module, programs: Programs) -> Iterator[Finding]:
     that of `hookbridge run`.
     """
     for node in module.nodes:
-        for name in _started(module, node):
+        for name in _started_files(module, node):
             own_folder = os.path.dirname(module.path)
             folders = (own_folder, *programs.roots(module), os.getcwd())
             paths = (os.path.join(folder, name) for folder in folders)
@@ -36,7 +36,7 @@ def child_programs(module: Module, programs: Programs) -> Iterator[Finding]:
                 yield finding_at(module, node, "CHILD_PROGRAM", name, way)
 
 
-def _started(module: Module, node: ast.AST) -> Iterator[str]:
+def _started_files(module: Module, node: ast.AST) -> Iterator[str]:
     """Yield the Python files that a command starts: a list, or a shell's text."""
     if isinstance(node, ast.List | ast.Tuple) and node.elts:
         yield from _in_list(node.elts, module)

@@ -13,7 +13,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from hookbridge.ground.imports import extras
-from hookbridge.old_programs.reading.names.import_statements import imports, loaded
+from hookbridge.old_programs.reading.names.import_statements import (
+    imports,
+    loaded_module,
+)
 from hookbridge.old_programs.reading.one_file.modules import Module, Unread
 from hookbridge.old_programs.reading.whole_programs import packages, started
 from hookbridge.old_programs.reading.whole_programs.libraries import old_libraries
@@ -88,9 +91,9 @@ def diagnose(
     for program_module in programs.modules:
         findings += child_programs(program_module, programs)
     findings = list(by_removed_module(findings, names))
-    findings = [dataclasses.replace(f, file=shown(f.file)) for f in findings]
+    findings = [dataclasses.replace(f, file=shown_path(f.file)) for f in findings]
     findings.sort(key=lambda f: (not f.person, f.file, f.cell, f.line, f.column))
-    left_out = tuple(Unread(shown(u.file), u.reason) for u in unread)
+    left_out = tuple(Unread(shown_path(u.file), u.reason) for u in unread)
     return Diagnosis(
         Report(target, len(programs.modules), tuple(findings), left_out),
         tuple(sorted(set(_absent(programs)))),
@@ -99,7 +102,7 @@ def diagnose(
     )
 
 
-def shown(path: str) -> str:
+def shown_path(path: str) -> str:
     """Return a path as a reader sees it: relative if below the working directory."""
     whole, here = os.path.abspath(path), os.path.join(os.getcwd(), "")
     return whole.removeprefix(here) if path else path
@@ -138,7 +141,7 @@ def _absent(programs: Programs) -> Iterator[str]:
         yield from missing_modules(module, programs)
         unused = {import_.full for import_ in unused_absent_imports(module, programs)}
         for node in module.unguarded:
-            for name in _named(node):
+            for name in _imported_name(node):
                 if name not in unused and is_absent(name, module, programs):
                     yield name.partition(".")[0]
 
@@ -164,7 +167,9 @@ def _at_import(
     module: Module, package: str, code: str, name: str, way: str
 ) -> Iterator[Finding]:
     """Yield a finding at the first import of a package; other files may import it."""
-    nodes = (n for n in module.nodes if any(is_below(i, package) for i in _named(n)))
+    nodes = (
+        n for n in module.nodes if any(is_below(i, package) for i in _imported_name(n))
+    )
     for node in itertools.islice(nodes, 1):
         yield finding_at(module, node, code, name, way)
 
@@ -189,7 +194,7 @@ def _not_in_libraries(programs: Programs) -> Iterator[Finding]:
             yield finding_at(module, import_.node, code, import_.full, way, _KEPT)
 
 
-def _named(node: ast.AST) -> set[str]:
+def _imported_name(node: ast.AST) -> set[str]:
     """Return what a statement or a call imports from elsewhere."""
-    names = {*(import_.full for import_ in imports(node)), loaded(node)}
+    names = {*(import_.full for import_ in imports(node)), loaded_module(node)}
     return {name for name in names if name.partition(".")[0]}

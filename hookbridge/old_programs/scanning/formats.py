@@ -14,7 +14,7 @@ from hookbridge import __version__
 from hookbridge.ground.texts.counted import counted
 from hookbridge.insight.report.page import page, table
 from hookbridge.old_programs.scanning.findings import CODES, Report
-from hookbridge.tf1_names.target import said
+from hookbridge.tf1_names.target import target_in_words
 
 _MEANINGS = {
     "manual": "a person has to do it",
@@ -35,7 +35,7 @@ _LEVELS = {
 
 def as_text(report: Report) -> str:
     """Return the count, then the findings, worst first, each with its way out."""
-    lines = [f"{counted(report.files, 'file')} read; {said(report.target)}."]
+    lines = [f"{counted(report.files, 'file')} read; {target_in_words(report.target)}."]
     counts = {verdict: count for verdict, count in report.verdicts.items() if count}
     for verdict, count in counts.items():
         lines.append(f"{count:6} {verdict:<9} {_MEANINGS[verdict]}")

@@ -51,13 +51,13 @@ _ERRORS = ("NameError", "AttributeError", "TypeError")
 
 def python2_uses(module: Module) -> Iterator[tuple[ast.expr, str]]:
     """Yield the places that Python 3 stops at, and what is used there."""
-    prepared = _prepared(module)
+    prepared = _prepared_nodes(module)
     for node, name in (*_removed_in_python3(module), *_lists(module)):
         if id(node) not in module.guarded and id(node) not in prepared:
             yield node, name
 
 
-def _prepared(module: Module) -> frozenset[int]:
+def _prepared_nodes(module: Module) -> frozenset[int]:
     """Return the ids of nodes in a `try` that catches the lack of a name."""
     return frozenset(
         id(part)

@@ -7,7 +7,10 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from hookbridge.old_programs.reading.names.import_statements import imports, loaded
+from hookbridge.old_programs.reading.names.import_statements import (
+    imports,
+    loaded_module,
+)
 from hookbridge.old_programs.reading.names.named_uses import uses
 from hookbridge.old_programs.reading.one_file import old_callbacks
 from hookbridge.old_programs.reading.one_file.evidence import Use
@@ -196,7 +199,7 @@ def _is_manual(outcome: Resolution) -> bool:
 
 def _follows_its_import(node: ast.expr | ast.stmt, outcome: Resolution) -> bool:
     """Return whether a use of `keras` is right once its import is rewritten."""
-    is_import = isinstance(node, ast.stmt) or bool(loaded(node))
+    is_import = isinstance(node, ast.stmt) or bool(loaded_module(node))
     return outcome.code == "KERAS2_NAME" and not is_import
 
 
@@ -225,7 +228,7 @@ def _old_file(module: Module, in_program: InProgram) -> Iterator[Finding]:
     for node in module.nodes:
         whole = (i for i in imports(node) if not i.full.startswith(_PARTS))
         names = [getattr(i.node, "module", i.full) for i in whole]
-        if "tensorflow" in (*names, loaded(node)):
+        if "tensorflow" in (*names, loaded_module(node)):
             yield finding_at(module, node, "V1_FILE", name, _V1_IMPORT)
             return
 

@@ -12,7 +12,7 @@ _RESOLVER = ".cluster_resolver.TPUClusterResolver"
 _LOCAL = '"local"'
 
 
-def unnamed(module: Module, call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
+def unnamed_devices(module: Module, call: ast.Call) -> Iterator[tuple[ast.expr, str]]:
     """Yield the expressions of a call that are an empty name of a TPU, with new texts.
 
     A flag is one if its default is an empty string.

@@ -18,7 +18,7 @@ from hookbridge.old_programs.scanning.findings import (
     Finding,
     num_places,
 )
-from hookbridge.tf1_names.target import said
+from hookbridge.tf1_names.target import target_in_words
 
 COLUMNS = 100
 FIELDS = ("file", "line", "column", "cell", "name", "code", "run", "migrate", "person")
@@ -52,7 +52,7 @@ def as_text(diagnosis: Diagnosis, *, details: bool = False) -> str:
       details: whether the other places follow, with what mends them.
     """
     report = diagnosis.report
-    read = f"({counted(report.files, 'file')} read; {said(report.target)})"
+    read = f"({counted(report.files, 'file')} read; {target_in_words(report.target)})"
     lines: list[str] = []
     for lack in (*_absent(diagnosis), *diagnosis.missing):
         # A command stays whole.
@@ -62,7 +62,7 @@ def as_text(diagnosis: Diagnosis, *, details: bool = False) -> str:
         lines += textwrap.wrap(f"This machine: {trouble}", COLUMNS)
     for unread in report.unread:
         lines.append(f"{unread.file}  could not be read: {unread.reason}")
-    lines += _listed(f for f in report.findings if f.person or details)
+    lines += _finding_lines(f for f in report.findings if f.person or details)
     automatic = num_places(f for f in report.findings if not f.person)
     if automatic and not details:
         lines.append(f"`--details` lists {counted(automatic, 'more place')}.")
@@ -126,7 +126,7 @@ def _verdict(diagnosis: Diagnosis) -> str:
     )
 
 
-def _listed(findings: Iterable[Finding]) -> Iterator[str]:
+def _finding_lines(findings: Iterable[Finding]) -> Iterator[str]:
     """Yield the findings by what is said of them, each with its places."""
     places: dict[tuple[str, ...], dict[str, list[str]]] = {}
     for finding in findings:

@@ -41,7 +41,7 @@ class Cause:
         return f"{self.text} (explains {percent:g} % of the difference)"
 
 
-def ranked(causes: Iterable[Cause]) -> list[Cause]:
+def rank(causes: Iterable[Cause]) -> list[Cause]:
     """Return the causes that explain enough, those that explain most first.
 
     Facts come last. Two causes whose parts differ by less than half a percent explain
@@ -82,7 +82,7 @@ def share_of(part: Any, whole: Any) -> float:
 
 
 def is_near(number: float, other: float, part: float = 1e-3) -> bool:
-    """Return whether a number is another one, but for rounding."""
+    """Return whether two numbers are nearly equal."""
     return math.isclose(number, other, rel_tol=part)
 
 

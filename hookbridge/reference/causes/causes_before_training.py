@@ -31,11 +31,11 @@ def data_causes(pairing: Pairing, first: Measure) -> Iterator[Cause]:
     if not a.ndim or {a.dtype.kind, b.dtype.kind} & {"S", "U"}:
         return
     a, b = wide(a), wide(b)
-    for name, text, predicted, parameters in _changed(first.name, a, b):
+    for name, text, predicted, parameters in _possible_changes(first.name, a, b):
         yield Cause(name, text, explained(b - a, b - predicted), parameters)
 
 
-def _changed(name: str, a: Any, b: Any) -> Iterator[tuple[str, str, Any, int]]:
+def _possible_changes(name: str, a: Any, b: Any) -> Iterator[tuple[str, str, Any, int]]:
     """Yield what one array may have become: `(name, text, array, fitted numbers)`."""
     for shift in (1, -1):
         if len(a) > 3:

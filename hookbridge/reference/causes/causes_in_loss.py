@@ -83,7 +83,7 @@ def _l2(evidence: StepEvidence) -> Iterator[Cause]:
     )
     part = evidence.explained(predicted, evidence.loss + added)
     text = l2_text(named, list(evidence.gradients))
-    yield Cause("l2", text, part, len(set(_rounded(named).values())))
+    yield Cause("l2", text, part, len(set(_round_shares(named).values())))
     # Weight decay that was put into the gradients by hand is not in the loss.
     if evidence.losses is not None and is_near(*evidence.losses, 1e-5):
         part = evidence.explained(predicted, evidence.losses[0])
@@ -134,7 +134,7 @@ def _factor_beyond_weights(evidence: StepEvidence) -> float:
 def l2_text(shares: Mapping[str, float], every: list[str]) -> str:
     """Return which weights have how much more, or less, l2 in the port."""
     lines = []
-    by_share = grouped((share, name) for name, share in _rounded(shares).items())
+    by_share = grouped((share, name) for name, share in _round_shares(shares).items())
     for share, names in by_share.items():
         all_of = len(names) == len(every)
         which = "every variable" if all_of else ", ".join(f"`{n}`" for n in names)
@@ -187,6 +187,6 @@ def _shares(evidence: StepEvidence, rests: Mapping[str, Any]) -> dict[str, float
     return {n: s for n, s in shares.items() if abs(s) > _SMALL * most}
 
 
-def _rounded(shares: Mapping[str, float]) -> dict[str, float]:
+def _round_shares(shares: Mapping[str, float]) -> dict[str, float]:
     """Return shares of two digits, so that equal ones are equal."""
     return {name: float(f"{share:.2g}") for name, share in shares.items()}

@@ -32,7 +32,7 @@ def state_causes(pairing: Pairing, first: Measure) -> Iterator[Cause]:
     if pairing.reference.variables[first.name]["kind"] == "counter":
         yield from _counter(pairing, first)
         return
-    moved = dict(_moved(pairing, first.step))
+    moved = dict(_moving_averages_of(pairing, first.step))
     if not moved:
         return
     yield from _not_moved(moved)
@@ -49,7 +49,7 @@ def _counter(pairing: Pairing, first: Measure) -> Iterator[Cause]:
     )
 
 
-def _moved(pairing: Pairing, number: int) -> Iterator[tuple[str, _Moved]]:
+def _moving_averages_of(pairing: Pairing, number: int) -> Iterator[tuple[str, _Moved]]:
     """Yield the moving averages around a step that both have whole."""
     values = [step.arrays("variables") for step in pairing.steps[number - 1]]
     before = pairing.reference.before(number)
@@ -67,7 +67,7 @@ def _not_moved(moved: dict[str, _Moved]) -> Iterator[Cause]:
     if still:
         verdict = "no moving average moves" if len(still) == len(moved) else "unmoved: "
         names = "" if len(still) == len(moved) else ", ".join(still)
-        part = _explained(moved, {name: moved[name].before for name in still})
+        part = _explained_part(moved, {name: moved[name].before for name in still})
         yield Cause(
             "moving averages",
             f"{verdict}{names} in the port: they are not updated, or "
@@ -96,7 +96,7 @@ def _momentum(moved: dict[str, _Moved]) -> Iterator[Cause]:
             f", as {swapped:.3g} for {1 - swapped:.3g}: PyTorch's momentum is 1 less "
             "TensorFlow's"
         )
-    yield Cause("momentum", text, _explained(moved, predicted), 1)
+    yield Cause("momentum", text, _explained_part(moved, predicted), 1)
 
 
 def _sample_variance(moved: dict[str, _Moved]) -> Iterator[Cause]:
@@ -128,12 +128,12 @@ def _sample_variance(moved: dict[str, _Moved]) -> Iterator[Cause]:
         "unbiased variance",
         f"the moving variance of the {who} is of a sample, n / (n - 1) with n = {n}; "
         f"the {peer} divides by n",
-        _explained(moved, predicted),
+        _explained_part(moved, predicted),
         2,
     )
 
 
-def _explained(moved: dict[str, _Moved], predicted: dict[str, Any]) -> float:
+def _explained_part(moved: dict[str, _Moved], predicted: dict[str, Any]) -> float:
     """Return the part of the difference that predicted averages of the port explain."""
 
     def scaled(name: str, value: Any) -> Any:

@@ -17,7 +17,7 @@ from hookbridge.reference.causes.cause import (
     LEAST,
     Cause,
     is_near,
-    ranked,
+    rank,
     share_of,
 )
 from hookbridge.reference.causes.known_rule import UpdateRules, rules_of
@@ -188,10 +188,11 @@ def _decays(rules: UpdateRules, base: Rule) -> Iterator[Cause]:
         names = [
             n for n, is_in in zip(rules.updates.names, is_decayed, strict=True) if is_in
         ]
+        weights = _names_in_words(names, rules.updates.names)
         yield Cause(
             "weight decay",
             f"weight decay in the optimizer of the {who} only: each step takes "
-            f"{_number(abs(common))} of {_listed(names, rules.updates.names)}, {text}",
+            f"{_number(abs(common))} of {weights}, {text}",
             part,
             1,
         )
@@ -213,7 +214,7 @@ def decay_instead(pairing: Pairing) -> Cause | None:
     rules = rules_of(pairing, 1)
     if rules is None or not rules.updates.own_gradients:
         return None
-    causes = ranked(_decays(rules, rules.rule))
+    causes = rank(_decays(rules, rules.rule))
     return causes[0] if causes else None
 
 
@@ -264,7 +265,7 @@ def _number(value: float) -> str:
     return f"{value:.3g}"
 
 
-def _listed(names: list[str], every: list[str]) -> str:
+def _names_in_words(names: list[str], every: list[str]) -> str:
     if len(names) == len(every):
         return "every weight"
     return ", ".join(f"`{name}`" for name in names)

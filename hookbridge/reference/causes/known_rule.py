@@ -13,7 +13,7 @@ from hookbridge.reference.causes.cause import (
 )
 from hookbridge.reference.causes.courses import Updates, updates_of
 from hookbridge.reference.causes.recorded_clipping import AS_RECORDED, clippings_of
-from hookbridge.reference.causes.update_rules import Rule, declared
+from hookbridge.reference.causes.update_rules import Rule, declared_rules
 from hookbridge.reference.recordings.differences import Pairing
 
 # How well a rule has to predict the reference's own moves.
@@ -80,7 +80,7 @@ def rules_of(pairing: Pairing, until: int) -> UpdateRules | None:
     ):
         rules = [
             replace(rule, clip=clip, limit=limit)
-            for rule in declared(optimizers[0], slots)
+            for rule in declared_rules(optimizers[0], slots)
             for clip, limit in choice
         ]
         off = [_off(rule, updates) for rule in rules]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hookbridge.reference.causes.adam_epsilon import EpsilonCause, epsilon_of
-from hookbridge.reference.causes.cause import Cause, ranked
+from hookbridge.reference.causes.cause import Cause, rank
 from hookbridge.reference.causes.causes_before_training import (
     data_causes,
     initial_causes,
@@ -53,7 +53,7 @@ def explanation_of(pairing: Pairing, first: Measure) -> DifferenceCauses:
     not_finite = list(_not_finite(pairing, first))
     if not_finite:
         return DifferenceCauses(not_finite)
-    causes = ranked(by_layer[first.layer](pairing, first))
+    causes = rank(by_layer[first.layer](pairing, first))
     if causes and causes[0].name == "l2":
         causes[0] = _with_decay(pairing, causes[0])
     return DifferenceCauses(causes)
@@ -98,15 +98,15 @@ def _of_update(pairing: Pairing, first: Measure) -> DifferenceCauses:
     facts = [*_not_finite(pairing, first), *rate_causes(pairing, first)]
     facts += _facts_of_update(pairing, first)
     if facts:
-        return DifferenceCauses(ranked(facts))
+        return DifferenceCauses(rank(facts))
     unknown = [*_not_recorded(pairing, first), *_of_rows(pairing, first)]
     rules = rules_of(pairing, first.step)
     if rules is None:
         return DifferenceCauses(unknown)
-    causes = ranked([*update_causes(rules), *unknown])
+    causes = rank([*update_causes(rules), *unknown])
     epsilon = epsilon_of(rules)
     if epsilon is not None:
-        causes = ranked([*causes, epsilon.cause])
+        causes = rank([*causes, epsilon.cause])
         if causes[0] != epsilon.cause:
             epsilon = None
     return DifferenceCauses(causes, epsilon)
@@ -150,7 +150,7 @@ def _not_recorded(pairing: Pairing, first: Measure) -> Iterator[Cause]:
 
 def _not_finite(pairing: Pairing, first: Measure) -> Iterator[Cause]:
     """Yield what is NaN or infinite in one of the two, or in another way."""
-    kinds = [_kind_of(value) for value in _compared(pairing, first)]
+    kinds = [_kind_of(value) for value in _both_values(pairing, first)]
     if kinds[0] == kinds[1]:
         return
     subject = f"numbers of `{first.name}` that are"
@@ -160,7 +160,7 @@ def _not_finite(pairing: Pairing, first: Measure) -> Iterator[Cause]:
     yield Cause("not finite", text)
 
 
-def _compared(pairing: Pairing, first: Measure) -> list[Any]:
+def _both_values(pairing: Pairing, first: Measure) -> list[Any]:
     """Return the two values of a difference; `()` for one that is not recorded."""
     values: list[Any] = []
     for index, (_, recording) in enumerate(pairing.sides):

@@ -116,13 +116,13 @@ def _adam(rule: Rule, gradients: Any) -> Any:
         largest = np.maximum(largest, square) if rule.amsgrad else square
         root = np.sqrt(1 - rule.beta2**count)
         below = np.sqrt(largest) + rule.epsilon * (root if rule.epsilon_last else 1.0)
-        steps.append(_divided(mean * root / (1 - rule.beta1**count), below))
+        steps.append(_divide(mean * root / (1 - rule.beta1**count), below))
     return np.stack(steps)
 
 
 def _adagrad(rule: Rule, gradients: Any) -> Any:
     squares = rule.first_square + np.cumsum(gradients**2, axis=0)
-    return _divided(gradients, np.sqrt(squares) + rule.epsilon)
+    return _divide(gradients, np.sqrt(squares) + rule.epsilon)
 
 
 def _rmsprop(rule: Rule, gradients: Any) -> Any:
@@ -132,16 +132,16 @@ def _rmsprop(rule: Rule, gradients: Any) -> Any:
         square = rule.beta2 * square + (1 - rule.beta2) * gradient**2
         below = np.sqrt(square + (0.0 if rule.epsilon_last else rule.epsilon))
         below = below + (rule.epsilon if rule.epsilon_last else 0.0)
-        mean = rule.momentum * mean + _divided(gradient, below)
+        mean = rule.momentum * mean + _divide(gradient, below)
         steps.append(mean)
     return np.stack(steps)
 
 
-def _divided(above: Any, below: Any) -> Any:
+def _divide(above: Any, below: Any) -> Any:
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
-def declared(settings: Mapping[str, Any], slots: Mapping[str, Any]) -> list[Rule]:
+def declared_rules(settings: Mapping[str, Any], slots: Mapping[str, Any]) -> list[Rule]:
     """Return the rules that a recorded optimizer of TensorFlow or Keras may be.
 
     Args:

@@ -114,7 +114,7 @@ class Replay:
             # A model of Keras on PyTorch is a module too.
             if kind.is_model(model):
                 shapes = kind.arrays_of(model)
-                matching = self._matched(shapes, names, must_restore_weights)
+                matching = self._match_all(shapes, names, must_restore_weights)
                 pairs = matching.pairs.items()
                 kind.assign(model, {port: self.weights[name] for name, port in pairs})
                 return matching
@@ -127,7 +127,7 @@ class Replay:
         shapes = {
             v.name: variables.components(v.eager)[0].shape for v in every if v.is_weight
         }
-        matching = self._matched(shapes, names, must_restore_weights)
+        matching = self._match_all(shapes, names, must_restore_weights)
         entries = {partner: name for name, partner in matching.pairs.items()}
         return checkpoints.restore(
             model,
@@ -137,7 +137,7 @@ class Replay:
             must_restore_optimizer=False,  # a recording promises the weights
         )
 
-    def _matched(
+    def _match_all(
         self, shapes: Mapping[str, Any], names: Any, must_restore_weights: bool
     ) -> Matching:
         """Return the matching of a model; raise where a weight has no partner."""

@@ -25,13 +25,13 @@ def is_of_gradients(op: Operation) -> bool:
     return _GRADIENTS.search(op.name) is not None
 
 
-def applied(ops: Iterable[Any]) -> dict[str, Parts]:
+def applied_gradients(ops: Iterable[Any]) -> dict[str, Parts]:
     """Return the gradient that its update op gets, for each variable."""
     pairs = (_gradient_of_apply(op) for op in ops if graph_ops.is_apply(op))
     return {name: parts for name, parts in pairs if parts}
 
 
-def computed(
+def computed_gradients(
     ops: Iterable[Any], got: Mapping[str, Parts], trainable: Iterable[Any]
 ) -> dict[str, Parts]:
     """Return each gradient before clipping, also where no update op gets it."""

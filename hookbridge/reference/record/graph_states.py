@@ -17,7 +17,9 @@ from hookbridge.ground.walks import reached
 from hookbridge.reference.record.graph_gradients import is_of_gradients
 
 
-def moved(graph: Graph, ops: Collection[Any], known: Iterable[Any]) -> list[Any]:
+def updated_variables(
+    graph: Graph, ops: Collection[Any], known: Iterable[Any]
+) -> list[Any]:
     """Return the variables with real numbers that ops write, without `known` and slots.
 
     An optimizer's slots are what its update ops take, or what a gradient moves.

@@ -65,7 +65,7 @@ class SessionFetches:
         rates = [r.variable for r in learning_rate.find(graph)]
         known = [*trainable, *moving, counter, *rates]
         known = [variable for variable in known if variable is not None]
-        moving += graph_states.moved(graph, self._step_ops(), known)
+        moving += graph_states.updated_variables(graph, self._step_ops(), known)
         kinds = {id(v): "weight" for v in trainable} | {id(v): "state" for v in moving}
         kinds[id(counter)] = "counter"
         saved = session_variables.saved_variables(graph)
@@ -108,7 +108,7 @@ class SessionFetches:
         if key not in self._fetches:
             self._kept.append(step)  # its id is not used again
             ops = self._steps.operations(original)
-            needed = _needed(ops, fed)
+            needed = _needed_ops(ops, fed)
             self._ops |= needed
             self._fetches[key] = self._fetches_of_step(needed, fed, original)
         return self._fetches[key]
@@ -119,8 +119,8 @@ class SessionFetches:
         """Return the tensors of one kind of step, by what they are."""
         fetches: dict[str, Any] = {"batch": dict(self._batch(ops, fed))}
         trainable, _ = session_variables.model_variables(self._graph)
-        applied = graph_gradients.applied(ops)
-        computed = graph_gradients.computed(ops, applied, trainable)
+        applied = graph_gradients.applied_gradients(ops)
+        computed = graph_gradients.computed_gradients(ops, applied, trainable)
         fetches["applied"] = _fetchable(applied)
         # A branch or a loop may keep a gradient to itself before it is clipped.
         fetches["gradients"] = {
@@ -230,7 +230,7 @@ def _changes_gradients(fetches: Mapping[str, Any]) -> bool:
     return any(applied[n][0].name != computed[n][0].name for n in names)
 
 
-def _needed(ops: Iterable[Any], fed: Collection[str]) -> frozenset[Any]:
+def _needed_ops(ops: Iterable[Any], fed: Collection[str]) -> frozenset[Any]:
     """Return the ops that have to run for others, where some tensors are fed."""
     return reached(
         ops,

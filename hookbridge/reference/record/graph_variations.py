@@ -168,10 +168,10 @@ def recorded_variations(copy: GraphCopy, loss: float) -> Iterator[dict[str, Any]
             for variation in variations:
                 if time.monotonic() > end:
                     return
-                yield from _tried(opened, variation, plain)
+                yield from _try_variation(opened, variation, plain)
 
 
-def _tried(
+def _try_variation(
     opened: OpenedCopy, variation: Variation, plain: Mapping[str, Any]
 ) -> Iterator[dict[str, Any]]:
     """Yield what a variation gives, if that is something else than without it."""

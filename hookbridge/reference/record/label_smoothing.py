@@ -24,7 +24,7 @@ def smoothing_variations(copy: Any) -> Iterator[Variation]:
     classes = ops[0].inputs[0].shape.as_list()[-1] if len(ops) == 1 else None
     if not classes or ops[0].inputs[0].dtype.base_dtype is not tf.float32:
         return
-    edit = _smoothed(ops[0], classes)
+    edit = _smoothing_edit(ops[0], classes)
     for part in _PARTS:
         text = f"label smoothing of {part:g} in the port only"
         values = {
@@ -34,7 +34,7 @@ def smoothing_variations(copy: Any) -> Iterator[Variation]:
         yield Variation("label smoothing", text, edit, values=values)
 
 
-def _smoothed(op: Operation, classes: int) -> Edit:
+def _smoothing_edit(op: Operation, classes: int) -> Edit:
     """Put ops before the labels that mix them with equal ones."""
 
     def edit(definition: Any) -> None:

@@ -35,7 +35,7 @@ def node_variations(copy: object) -> Iterator[Variation]:
 
 
 def _setting(types: tuple[str, ...], key: str, value: float) -> Edit:
-    """Set an attribute of all nodes of some types, those of functions included."""
+    """Set an attribute of all nodes of some types, also inside functions."""
 
     def edit(definition: Any) -> None:
         functions = definition.library.function
@@ -182,7 +182,7 @@ _INFERENCE = (
 def _moving_averages(copy: Any) -> Iterator[Variation]:
     """Yield BatchNormalization by its moving averages in place of the batch's."""
     by_shape = _averages_by_scope(copy)
-    fused = dict(_fused(copy, by_shape))
+    fused = dict(_fused_normalizations(copy, by_shape))
     if fused:
         yield Variation("mode", _INFERENCE, _fused_inference(fused, copy))
     moments = [op for op in copy.ops if op.name.endswith("moments/SquaredDifference")]
@@ -208,7 +208,7 @@ def _averages_by_scope(copy: Any) -> dict[str, dict[str, str]]:
     return by_scope
 
 
-def _fused(
+def _fused_normalizations(
     copy: Any, averages: dict[str, dict[str, str]]
 ) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the fused normalizations that train, and the averages of each."""

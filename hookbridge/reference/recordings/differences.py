@@ -204,7 +204,7 @@ class Pairing:
         rate, other_rate = reference_step.learning_rate, port_step.learning_rate
         if rate is not None and other_rate is not None:
             yield self._exact("learning_rate", step, rate, other_rate)
-        moved = self._moved(0, reference_step), self._moved(1, port_step)
+        moved = self._movement(0, reference_step), self._movement(1, port_step)
         reference_norms = reference_step.line["change_norms"]
         port_norms = port_step.line["change_norms"]
         chance = 0.0
@@ -234,7 +234,7 @@ class Pairing:
             a, b = a[clear], b[clear]
         return beyond_rounding(apart(a, b), norm_of_finite(a), rounding)
 
-    def _moved(self, place: int, step: RecordedStep) -> dict[str, Any]:
+    def _movement(self, place: int, step: RecordedStep) -> dict[str, Any]:
         """Return the whole variables after a step, less what they were at the start."""
         initial = self._initial[place]
         with np.errstate(invalid="ignore"):

@@ -74,7 +74,7 @@ class Writer:
             for name, value in self._last.items()
         }
         (self._folder / ARRAYS).mkdir(exist_ok=True)
-        self._save(_named("variables", self._last))
+        self._save(_arrays_by_name("variables", self._last))
         (self._folder / STEPS_FILE).write_text("", encoding="utf-8")
         self._write_header()
 
@@ -97,15 +97,15 @@ class Writer:
             "norms": {name: norm(value) for name, value in after.items()},
             "change_norms": self._changes(after),
         }
-        arrays = _named("batch", parts)
+        arrays = _arrays_by_name("batch", parts)
         is_first = self.steps == 1 or self._is_small(parts, after, gradients)
         # Those of the first step tell which updates are chance.
         if self._whole_gradients or is_first:
-            arrays |= _named("gradients", _plain(gradients))
+            arrays |= _arrays_by_name("gradients", _plain(gradients))
         self._last = after
         self._kept = is_first or bool(self._every and self.steps % self._every == 0)
         if self._kept:
-            arrays |= _named("variables", after)
+            arrays |= _arrays_by_name("variables", after)
         self._save(arrays)
         with open(self._folder / STEPS_FILE, "a", encoding="utf-8") as file:
             file.write(json.dumps(_for_json(whole)) + "\n")
@@ -123,7 +123,7 @@ class Writer:
         """Keep the variables after the last step."""
         if not self._kept:
             arrays = Recording(self._folder).steps[-1].held
-            self._save({**arrays, **_named("variables", self._last)})
+            self._save({**arrays, **_arrays_by_name("variables", self._last)})
             self._kept = True
         self._write_header()
 
@@ -199,7 +199,7 @@ def _plain(arrays: Mapping[str, Any]) -> dict[str, Any]:
     return {name: plain(value) for name, value in arrays.items()}
 
 
-def _named(part: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
+def _arrays_by_name(part: str, arrays: Mapping[str, Any]) -> dict[str, Any]:
     """Return arrays by the names that they have in the file."""
     return {f"{part}/{name}": value for name, value in arrays.items()}
 

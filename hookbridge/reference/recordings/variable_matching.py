@@ -37,12 +37,12 @@ def _without_model(name: str) -> str:
     return _bare(name).partition("/")[2] or _bare(name)
 
 
-def _unnumbered(name: str) -> str:
+def _without_numbers(name: str) -> str:
     return _NUMBER.sub("", _bare(name))
 
 
 def _short(name: str) -> str:
-    return _without_model(_unnumbered(name))
+    return _without_model(_without_numbers(name))
 
 
 # The rules in their order: what is equal of a recorded name and of one of the port.
@@ -53,9 +53,9 @@ _RULES: tuple[_Rule, ...] = (
     (_bare, _bare),
     (_bare, _without_model),
     (_without_model, _bare),
-    (_unnumbered, _unnumbered),
-    (_unnumbered, _short),
-    (_short, _unnumbered),
+    (_without_numbers, _without_numbers),
+    (_without_numbers, _short),
+    (_short, _without_numbers),
     (_short, _short),
 )
 

@@ -7,9 +7,12 @@ import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from hookbridge.old_programs.reading.names.import_statements import canonical, loaded
+from hookbridge.old_programs.reading.names.import_statements import (
+    canonical,
+    loaded_module,
+)
 from hookbridge.old_programs.reading.names.scopes import FOLLOWED, Scope, Scopes
-from hookbridge.tf1_names.outcome import joined
+from hookbridge.tf1_names.outcome import join_name
 from hookbridge.tf1_names.syntax import (
     beginnings,
     called_function,
@@ -62,7 +65,7 @@ class Names:
     def assigned(self) -> frozenset[str]:
         """The dotted names that the module assigns to, such as `tensorflow.model`.
 
-        Call it once the names that come from other files are known.
+        It counts once the names that come from other files are known.
         """
         return frozenset(self._assigned())
 
@@ -116,21 +119,23 @@ class Names:
         What it has from another module of the program is what it is there.
         """
         dotted = self.by_imports(node)
-        return dotted and self._followed(dotted) if self.through else dotted
+        return dotted and self._resolve_through(dotted) if self.through else dotted
 
     def by_imports(self, node: ast.AST) -> str | None:
         """Return the dotted name of an expression by the imports of this file."""
         first, parts = parts_of(node)
-        root = self._meant(first) if isinstance(first, ast.Name) else loaded(first)
+        root = (
+            self._meant(first) if isinstance(first, ast.Name) else loaded_module(first)
+        )
         if not root:
             return None
         return ".".join([root, *parts])
 
-    def _followed(self, dotted: str) -> str:
-        """Return a name that another module of the program has, as what it is there."""
+    def _resolve_through(self, dotted: str) -> str:
+        """Return what a name of another module of the program means there."""
         for attribute, inside in beginnings(dotted):
             if attribute in self.through:
-                return joined(self.through[attribute], inside)
+                return join_name(self.through[attribute], inside)
         return dotted
 
     def _meant(self, node: ast.Name) -> str | None:

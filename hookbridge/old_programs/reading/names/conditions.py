@@ -166,11 +166,11 @@ class _Reading:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return not self.value(node.operand)
         if isinstance(node, ast.Compare):
-            return self._compared(node)
+            return self._value_of_comparison(node)
         if isinstance(node, ast.Subscript):
             return self.value(node.value)[self._place(node.slice)]
         if isinstance(node, ast.Call):
-            return self._called(node)
+            return self._value_of_call(node)
         if isinstance(node, ast.Name | ast.Attribute):
             known = self._conditions.known(*self._versions, node)
             return self.value(known) if isinstance(known, ast.AST) else known
@@ -190,7 +190,7 @@ class _Reading:
             raise UnknownConditionError
         return not enough
 
-    def _compared(self, node: ast.Compare) -> bool:
+    def _value_of_comparison(self, node: ast.Compare) -> bool:
         left, is_true = self.value(node.left), True
         for kind, part in zip(node.ops, node.comparators, strict=True):
             if type(kind) not in _COMPARISONS:
@@ -206,7 +206,7 @@ class _Reading:
             return slice(*(end and self.value(end) for end in ends))
         return self.value(node)
 
-    def _called(self, node: ast.Call) -> Any:
+    def _value_of_call(self, node: ast.Call) -> Any:
         """Return what a function makes of a version: a number, a string or parts."""
         if node.keywords:
             raise UnknownConditionError

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from hookbridge.old_programs.reading.names.conditions import Conditions
-from hookbridge.old_programs.reading.names.import_statements import loaded
+from hookbridge.old_programs.reading.names.import_statements import loaded_module
 from hookbridge.tf1_names.syntax import last_name
 
 # What is raised if a module or a name is missing.
@@ -38,7 +38,7 @@ def _named_errors(handler: ast.ExceptHandler) -> set[str]:
     return {last_name(node) for node in nodes} - {""}
 
 
-def guarded(
+def guarded_nodes(
     nodes: Sequence[ast.AST], conditions: Conditions, is_removed: IsRemoved
 ) -> frozenset[int]:
     """Return the ids of nodes that do not run, or have another way in the program.
@@ -151,7 +151,7 @@ def _imports(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.Import | ast.ImportFrom):
         return True
     is_plain = isinstance(statement, ast.Assign | ast.Expr)
-    return is_plain and any(map(loaded, ast.walk(statement)))
+    return is_plain and any(map(loaded_module, ast.walk(statement)))
 
 
 def _catches_only(handler: ast.ExceptHandler, errors: frozenset[str]) -> bool:

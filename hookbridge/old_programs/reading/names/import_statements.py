@@ -116,7 +116,7 @@ def all_imports(nodes: Iterable[ast.AST]) -> Iterator[Import]:
             yield from imports(node)
 
 
-def loaded(node: ast.AST) -> str:
+def loaded_module(node: ast.AST) -> str:
     """Return the module that `import_module("a.b")` loads; empty for other nodes.
 
     The name has to be in the text. `__import__("a.b")` gives `a`, as in Python.

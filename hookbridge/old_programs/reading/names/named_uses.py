@@ -12,7 +12,7 @@ from hookbridge.old_programs.reading.names.import_statements import (
     all_imports,
     canonical,
     imports,
-    loaded,
+    loaded_module,
 )
 from hookbridge.tf1_names.removed_in_libraries import (
     removed_methods,
@@ -60,10 +60,10 @@ def uses(
             else:
                 yield from ((node, name) for name in around.removed_methods(node))
         elif isinstance(node, ast.Call):
-            if id(node) not in inner and (module := loaded(node)):
+            if id(node) not in inner and (module := loaded_module(node)):
                 yield node, canonical(module)
         elif type(node) in STATEMENTS:
-            yield from _imported(node)
+            yield from _imported_libraries(node)
         elif starred and isinstance(node, ast.Name) and id(node) not in inner:
             name = names.canonical(node) if node.id in starred else None
             if name is not None:
@@ -181,14 +181,14 @@ def own_members(nodes: Iterable[ast.AST]) -> Mapping[str, set[str]]:
     for node in nodes:
         if isinstance(node, ast.ClassDef):
             names = {getattr(statement, "name", "") for statement in node.body}
-            for name in names | {name.id for name in _assigned(node.body)}:
+            for name in names | {name.id for name in _assigned_members(node.body)}:
                 members.setdefault(name, set()).add(node.name)
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             members.setdefault(node.attr, set())
     return members
 
 
-def _assigned(body: Sequence[ast.stmt]) -> Iterator[ast.Name]:
+def _assigned_members(body: Sequence[ast.stmt]) -> Iterator[ast.Name]:
     """Yield the names that statements of a class assign; functions are left out."""
     for statement in body:
         if isinstance(statement, ast.Assign | ast.AnnAssign):
@@ -200,7 +200,7 @@ def _assigned(body: Sequence[ast.stmt]) -> Iterator[ast.Name]:
             )
 
 
-def _imported(node: ast.AST) -> Iterator[tuple[ast.stmt, str]]:
+def _imported_libraries(node: ast.AST) -> Iterator[tuple[ast.stmt, str]]:
     """Yield what an import statement names of other packages than the program's own."""
     for imported in imports(node):
         if not imported.full.startswith("."):

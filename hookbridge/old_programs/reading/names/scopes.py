@@ -11,7 +11,7 @@ from hookbridge.ground.imports.module_names import bound_by
 from hookbridge.old_programs.reading.names.import_statements import (
     canonical,
     imports,
-    loaded,
+    loaded_module,
     module_name,
 )
 from hookbridge.tf1_names.syntax import parts_of
@@ -146,7 +146,7 @@ class Scopes:
         if scope is not self.module:
             self.in_functions.append((node, scope))
         root, parts = parts_of(node.value)
-        module = loaded(root)
+        module = loaded_module(root)
         if not module:
             return
         for target in node.targets:

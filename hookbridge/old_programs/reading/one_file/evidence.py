@@ -14,7 +14,7 @@ from hookbridge.old_programs.reading.names.import_statements import (
     as_v1,
     canonical,
     imports,
-    loaded,
+    loaded_module,
 )
 from hookbridge.old_programs.reading.names.named_uses import uses
 from hookbridge.old_programs.reading.one_file import (
@@ -54,7 +54,7 @@ def _names(key: str, prefixes: Sequence[str] = ("tf.", "tf.compat.v1.")) -> set[
 
 
 def _also_in_contrib(names: set[str]) -> set[str]:
-    """Return the names, and those of `tf.contrib` that are the same today."""
+    """Return the names, and their names in `tf.contrib` if these mean the same."""
     sources = contrib_names.NAMES.items()
     same = {path for path, source in sources if source.dotted in names}
     return names | {f"tf.contrib.{path}" for path in same}
@@ -156,7 +156,7 @@ def examine(
 ) -> Evidence:
     """Return the evidence of one file."""
     first_uses: dict[str, Use] = {}
-    assigned = _assigned(names)
+    assigned = _assigned_names(names)
     signs = _signs(nodes, names, guarded, Evidence(assigned=assigned))
     for kind, name, line in sorted(signs, key=lambda sign: sign[2]):
         first_uses.setdefault(kind, Use(name, file, line))
@@ -165,7 +165,7 @@ def examine(
     return Evidence(**first_uses, assigned=assigned)
 
 
-def _assigned(names: Names) -> frozenset[str]:
+def _assigned_names(names: Names) -> frozenset[str]:
     """Return the canonical names that a file, or another of its program, assigns to.
 
     A rewrite of the file may make `tf.compat.v1.X` of `tf.X`. The other way round, a
@@ -232,7 +232,7 @@ def _examine_call(node: ast.Call, names: Names, target: Target) -> Iterator[Sign
     function = names.canonical(node.func) or ""
     yield from keras_signs.of_call(node, function)
     yield from keras2_signs.of_call(node, function)
-    yield from _examine_import(loaded(node), node.lineno, target)
+    yield from _examine_import(loaded_module(node), node.lineno, target)
 
 
 def _examine_import(full: str, line: int, target: Target) -> Iterator[Sign]:
@@ -312,7 +312,7 @@ def _sessions_of_tests(nodes: Sequence[ast.AST]) -> Iterator[ast.expr]:
 
 
 def is_test_case(node: ast.AST) -> bool:
-    """Return whether a class has tests, by what it is derived from."""
+    """Return whether a class has tests, by its base classes."""
     bases = node.bases if isinstance(node, ast.ClassDef) else ()
     return any(last_name(base).endswith("TestCase") for base in bases)
 

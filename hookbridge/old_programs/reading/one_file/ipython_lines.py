@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from hookbridge.tf1_names.parsing import parsed
+from hookbridge.tf1_names.parsing import parse_source
 
 _LINE = "__hookbridge_line_{}__"
 _MARK = re.compile(r"__hookbridge_line_(\d+)__")
@@ -87,7 +87,7 @@ def as_python(code: str, lines: list[str]) -> str | SyntaxError:
 
 
 def _replace(rows: list[str], number: int, lines: list[str]) -> bool:
-    """Put a name for what is IPython's in a line; return whether there is something.
+    """Replace IPython's part of a line by a name; return whether there is one.
 
     A line that ends with a backslash takes the next one along.
     """
@@ -109,7 +109,7 @@ def _replace(rows: list[str], number: int, lines: list[str]) -> bool:
 
 def _error(code: str) -> SyntaxError | None:
     try:
-        parsed(code)
+        parse_source(code)
     except SyntaxError as e:
         return e
     except ValueError as e:  # a null byte, before Python 3.12

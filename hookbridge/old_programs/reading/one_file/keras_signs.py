@@ -61,7 +61,7 @@ def of_logs(node: ast.AST) -> Iterator[Sign]:
             if name == "monitor":
                 yield from _read(value)
             elif name == "metrics":
-                yield from _asked(value)
+                yield from _requested_accuracy(value)
 
 
 def new_keys(nodes: Iterable[ast.AST]) -> list[tuple[str, int]]:
@@ -84,7 +84,7 @@ def _read(node: ast.expr) -> Iterator[Sign]:
         yield "accuracy_read", f'history["{value}"]', node.lineno
 
 
-def _asked(node: ast.expr) -> Iterator[Sign]:
+def _requested_accuracy(node: ast.expr) -> Iterator[Sign]:
     for element in getattr(node, "elts", ()):
         value = text_of(element)
         if value in ("acc", "accuracy"):

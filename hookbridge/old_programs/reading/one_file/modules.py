@@ -22,7 +22,10 @@ from hookbridge.ground.imports.extras import is_installed
 from hookbridge.old_programs.reading.names import guards, starred
 from hookbridge.old_programs.reading.names.bound_names import Names
 from hookbridge.old_programs.reading.names.conditions import Conditions
-from hookbridge.old_programs.reading.names.import_statements import imports, loaded
+from hookbridge.old_programs.reading.names.import_statements import (
+    imports,
+    loaded_module,
+)
 from hookbridge.old_programs.reading.names.named_uses import (
     libraries_of,
     own_members,
@@ -34,7 +37,7 @@ from hookbridge.old_programs.reading.one_file.evidence import Evidence, Use, exa
 from hookbridge.old_programs.reading.one_file.notebooks import Notebook, parse
 from hookbridge.old_programs.reading.one_file.python2 import FROM_PYTHON_2, is_python_2
 from hookbridge.old_programs.reading.one_file.unequal_rows import UnequalRows
-from hookbridge.tf1_names.parsing import parsed
+from hookbridge.tf1_names.parsing import parse_source
 from hookbridge.tf1_names.resolution import resolve
 from hookbridge.tf1_names.target import NEWEST, Target
 
@@ -66,7 +69,7 @@ class Module:
         self.content: bytes = content
         self.encoding: str = encoding
         self.notebook: Notebook | None = notebook
-        self.tree: ast.Module = parsed(text)
+        self.tree: ast.Module = parse_source(text)
         # All nodes of the tree; a node comes before the nodes inside it.
         self.nodes: tuple[ast.AST, ...] = tuple(ast.walk(self.tree))
         self.names: Names = Names(self.tree, self.nodes, self.package)
@@ -124,7 +127,7 @@ class Module:
     @functools.cached_property
     def guarded(self) -> frozenset[int]:
         """The ids of nodes for whose failure the program is prepared."""
-        return guards.guarded(self.nodes, self.conditions, self._is_removed)
+        return guards.guarded_nodes(self.nodes, self.conditions, self._is_removed)
 
     @property
     def unguarded(self) -> Iterator[ast.AST]:
@@ -135,7 +138,10 @@ class Module:
         """Return whether a part has a name or a module that is not there today."""
         nodes = list(ast.walk(part))
         for node in nodes:
-            for full in (*(imported.full for imported in imports(node)), loaded(node)):
+            for full in (
+                *(imported.full for imported in imports(node)),
+                loaded_module(node),
+            ):
                 root = full.partition(".")[0]
                 if root and root not in sys.modules and not is_installed(root):
                     return True

@@ -120,7 +120,7 @@ def parse(text: str) -> Notebook:
     Raises:
       ValueError: it is not a notebook of Python; the message says why.
     """
-    document = _loaded(text)
+    document = _load_json(text)
     if not isinstance(document, dict) or not isinstance(document.get("cells"), list):
         raise ValueError("not a notebook of format 4: it has no list `cells`")
     language = _language(document)
@@ -154,7 +154,7 @@ def parse(text: str) -> Notebook:
     )
 
 
-def _loaded(text: str) -> Any:
+def _load_json(text: str) -> Any:
     try:
         return json.loads(text)
     except json.JSONDecodeError as e:

@@ -46,14 +46,14 @@ def called_on_gpu(imports: _Imports) -> dict[Module, frozenset[str]]:
     names: dict[Module, set[str]] = {}
     waiting: list[tuple[Module, ast.AST]] = [(m, b) for m in imports for b in blocks(m)]
     while waiting:
-        for owner, name in _called(*waiting.pop(), imports):
+        for owner, name in _called_functions(*waiting.pop(), imports):
             if name not in names.setdefault(owner, set()):
                 names[owner].add(name)
                 waiting += [(owner, f) for f in functions(owner, name)]
     return {module: frozenset(called) for module, called in names.items()}
 
 
-def _called(
+def _called_functions(
     module: Module, node: ast.AST, imports: _Imports
 ) -> Iterator[tuple[Module, str]]:
     """Yield the modules that may have what a node of a module calls, and its name."""

@@ -10,7 +10,7 @@ from hookbridge.old_programs.reading.names import starred
 from hookbridge.old_programs.reading.names.bound_names import Given, Names
 from hookbridge.old_programs.reading.names.import_statements import (
     all_imports,
-    loaded,
+    loaded_module,
     module_name,
 )
 from hookbridge.old_programs.reading.one_file.modules import Module
@@ -32,11 +32,11 @@ def folders_above(file: str, tops: Collection[str] = ()) -> list[str]:
     return folders
 
 
-def imported(module: Module, roots: Sequence[str]) -> Iterator[tuple[str, str]]:
+def imported_files(module: Module, roots: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the dotted name and file of each import; `roots` are searched in order."""
     folder = os.path.dirname(os.path.abspath(module.file))
     calls = (node for node in module.nodes if isinstance(node, ast.Call))
-    for name in filter(None, map(loaded, calls)):
+    for name in filter(None, map(loaded_module, calls)):
         yield from _files(name.split("."), roots)
     for imported_name in all_imports(module.nodes):
         level = getattr(imported_name.node, "level", 0)
@@ -81,7 +81,7 @@ def _files(parts: list[str], roots: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def know(module: Module, own_modules: Mapping[str, Module]) -> None:
-    """Let a module's names know those of the modules that it imports."""
+    """Give the names of a module the names of the modules that it imports."""
     module.names.by_module = {
         dotted: imported_module.names for dotted, imported_module in own_modules.items()
     }

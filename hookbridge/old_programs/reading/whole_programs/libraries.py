@@ -65,12 +65,12 @@ def old_libraries(module: Module) -> Iterator[tuple[str, Use]]:
     """
     bound, starred = module.names.bound, module.names.scopes.starred
     roots = {name.partition(".")[0] for name in (*bound.values(), *starred)}
-    for name, folder in installed(roots - _OTHERS - _KNOWN_OLD):
+    for name, folder in installed_packages(roots - _OTHERS - _KNOWN_OLD):
         if (use := _reason(folder)) is not None:
             yield name, use
 
 
-def installed(names: Collection[str]) -> Iterator[tuple[str, str]]:
+def installed_packages(names: Collection[str]) -> Iterator[tuple[str, str]]:
     """Yield the packages that are installed, each with its folder or only file.
 
     Args:

@@ -21,7 +21,7 @@ class Meaning(Evidence):
 
     @property
     def is_of_v1(self) -> bool:
-        """Return whether models and layers of the program are those of a graph."""
+        """Return whether the program builds its models and layers in a graph."""
         return bool(self.why_tf1 or self.needs_v1 or self.switch or self.estimator)
 
     @property

@@ -15,7 +15,7 @@ from hookbridge.old_programs.reading.one_file.unequal_rows import Parameter
 from hookbridge.old_programs.reading.whole_programs.gpu_blocks import called_on_gpu
 from hookbridge.old_programs.reading.whole_programs.imported_files import (
     folders_above,
-    imported,
+    imported_files,
     know,
     link,
     share_assigned,
@@ -65,7 +65,7 @@ class Programs:
         for module in self.given:
             self.added.update(dict.fromkeys(added_folders(module)))
         for module in self.modules:  # grows on the way
-            self._imports[module] = dict(self._imported(module))
+            self._imports[module] = dict(self._imported_modules(module))
         self._link()
         self._of: dict[Module, list[Meaning]] = {}
         self._of_main: dict[Module, Meaning] = {}
@@ -149,7 +149,7 @@ class Programs:
         """Return the folders in which a file's imported modules are looked for."""
         return [*self._roots(module), *self.added]
 
-    def _imported(self, module: Module) -> Iterator[tuple[str, Module]]:
+    def _imported_modules(self, module: Module) -> Iterator[tuple[str, Module]]:
         """Yield the own modules that a file imports.
 
         Each is read when it is first seen.
@@ -157,7 +157,7 @@ class Programs:
         if not module.file:
             return
         roots = self.roots(module)
-        for name, file in (*imported(module, roots), *_conftests(module, roots)):
+        for name, file in (*imported_files(module, roots), *_conftests(module, roots)):
             path = os.path.realpath(file)
             if path not in self._by_path:
                 part = read_module(file)

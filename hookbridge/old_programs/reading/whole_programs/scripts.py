@@ -13,7 +13,7 @@ from hookbridge.tf1_names.syntax import nodes_inside
 def is_script(module: Module) -> bool:
     """Return whether a file runs by itself: a notebook, or with `__main__`."""
     return module.notebook is not None or any(
-        _called(statement).endswith("app.run")
+        _called_name(statement).endswith("app.run")
         or (isinstance(statement, ast.If) and "__main__" in ast.unparse(statement.test))
         for statement in module.tree.body
     )
@@ -35,7 +35,7 @@ def is_test(module: Module) -> bool:
     )
 
 
-def _called(statement: ast.stmt) -> str:
+def _called_name(statement: ast.stmt) -> str:
     call = statement.value if isinstance(statement, ast.Expr) else None
     return ast.unparse(call.func) if isinstance(call, ast.Call) else ""
 
@@ -59,7 +59,7 @@ def runs_statements(module: Module) -> bool:
         nodes = nodes_inside(statement, _runs_later)
         if any(isinstance(n, ast.Call) and _is_own(n, module) for n in nodes):
             return True
-        if name := _called(statement):
+        if name := _called_name(statement):
             is_setting = "DEFINE_" in name or name.endswith("set_verbosity")
             imported_one = module.names.bound.get(name.partition(".")[0], "tensorflow")
             if imported_one.startswith("tensorflow") and not is_setting:

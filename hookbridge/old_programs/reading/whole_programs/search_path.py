@@ -34,10 +34,10 @@ def added_folders(module: Module) -> list[str]:
     if _PATH not in module.text or not module.file:
         return []
     own_folder = os.path.dirname(os.path.abspath(module.file))
-    paths = _Paths(module.file, _assigned(module))
+    paths = _Paths(module.file, _values_by_name(module))
     folders: dict[str, None] = {}
     for node in module.nodes:
-        for expression in _added(node):
+        for expression in _path_additions(node):
             path = paths.of(expression)
             if path is None:
                 continue
@@ -48,7 +48,7 @@ def added_folders(module: Module) -> list[str]:
     return list(folders)
 
 
-def _added(node: ast.AST) -> Iterator[ast.expr]:
+def _path_additions(node: ast.AST) -> Iterator[ast.expr]:
     """Yield the expressions that a statement or a call adds to `sys.path`."""
     targets: list[ast.expr] = []
     values: list[ast.expr] = []
@@ -73,7 +73,7 @@ def _items(nodes: Sequence[ast.expr]) -> Iterator[ast.expr]:
             yield node
 
 
-def _assigned(module: Module) -> Mapping[str, ast.expr]:
+def _values_by_name(module: Module) -> Mapping[str, ast.expr]:
     """Return the last value of each name that is assigned at module level."""
     return {
         target.id: statement.value

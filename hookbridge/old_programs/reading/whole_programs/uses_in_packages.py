@@ -16,7 +16,7 @@ from hookbridge.old_programs.reading.one_file.evidence import TENSORFLOW, Use
 from hookbridge.old_programs.reading.one_file.modules import Module, read_module
 from hookbridge.old_programs.reading.whole_programs.libraries import (
     MAX_FILES,
-    installed,
+    installed_packages,
     source_files,
 )
 from hookbridge.tf1_names.removed_in_libraries import (
@@ -32,7 +32,7 @@ _SKIPPED = frozenset({"test", "tests", "testing", "benchmarks"})
 
 
 @functools.cache
-def _restored() -> frozenset[str]:
+def _restored_names() -> frozenset[str]:
     """Return the names that `hookbridge run` restores."""
     return frozenset(
         name
@@ -44,9 +44,11 @@ def _restored() -> frozenset[str]:
 
 
 @functools.cache
-def _seen() -> re.Pattern[bytes]:
-    """Return what a file has that uses one of them; few files of newer packages do."""
-    inside = "|".join(sorted(re.escape(name.partition(".")[2]) for name in _restored()))
+def _use_pattern() -> re.Pattern[bytes]:
+    """Return the pattern of such a use; few files of newer packages match it."""
+    inside = "|".join(
+        sorted(re.escape(name.partition(".")[2]) for name in _restored_names())
+    )
     return re.compile(rf"\b(?:np|numpy)\.(?:{inside})\b(?!\.)".encode())
 
 
@@ -59,7 +61,7 @@ def uses_in_packages(module: Module) -> Iterator[tuple[str, Use, int]]:
     packages = {
         imported.full.partition(".")[0] for imported in all_imports(module.nodes)
     }
-    for name, folder in installed(packages - LEFT_ALONE):
+    for name, folder in installed_packages(packages - LEFT_ALONE):
         if all_uses := _uses(folder):
             yield name, all_uses[0], len(all_uses)
 
@@ -73,13 +75,13 @@ def _uses(folder: str) -> tuple[Use, ...]:
         return ()
     for file in files:
         with open(file, "rb") as opened:
-            if not _seen().search(opened.read()):
+            if not _use_pattern().search(opened.read()):
                 continue
         module = read_module(file)
         if not isinstance(module, Module):
             continue
         for node, full in uses(module.nodes, module.names):
             part = removed_part(full)
-            if part in _restored() and id(node) not in module.guarded:
+            if part in _restored_names() and id(node) not in module.guarded:
                 first_uses.setdefault((part, file), Use(part, file, node.lineno))
     return tuple(first_uses.values())

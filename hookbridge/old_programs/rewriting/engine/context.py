@@ -15,7 +15,7 @@ from hookbridge.old_programs.reading.names.import_statements import (
 from hookbridge.old_programs.reading.names.scopes import Scope
 from hookbridge.old_programs.reading.one_file.modules import Module
 from hookbridge.old_programs.reading.whole_programs.in_program import InProgram
-from hookbridge.old_programs.rewriting.engine.dotted_text import renamed
+from hookbridge.old_programs.rewriting.engine.dotted_text import rename_text
 from hookbridge.old_programs.rewriting.engine.import_text import ImportText, statements
 from hookbridge.old_programs.rewriting.engine.needed_imports import NeededImports
 from hookbridge.old_programs.rewriting.engine.results import Edit
@@ -190,7 +190,7 @@ class Context:
           Whether that was possible; see `change`.
         """
         if isinstance(node, ast.Attribute):
-            text = renamed(self.source_of(node), text)
+            text = rename_text(self.source_of(node), text)
         return self.change(rule, node, self.span(node), text)
 
     def change(self, rule: str, node: Any, span: tuple[int, int], text: str) -> bool:

@@ -9,7 +9,7 @@ _BETWEEN = r"(?:[\s.\\]|#[^\r\n]*(?=[\r\n]))*"
 _PART = re.compile(rf"(?P<around>{_BETWEEN})(?P<name>\w+)")
 
 
-def renamed(old: str, new: str) -> str:
+def rename_text(old: str, new: str) -> str:
     """Return the text of a dotted name that becomes another one.
 
     The parts that both end with stay as they are, with the lines, comments and spaces

@@ -131,7 +131,10 @@ def statements(
         around = [*comments_of(whole.head), *around, *comments_of(whole.close)]
     marks = [comment for comment in around if is_mark(comment)]
     remarks = [comment for comment in around if comment not in marks]
-    written = [*_moved(whole, lines, marks), *("  ".join([m, *marks]) for m in more)]
+    written = [
+        *_lines_with_comments(whole, lines, marks),
+        *("  ".join([m, *marks]) for m in more),
+    ]
     if stays:
         return [f"{whole.without(lines)}{trailing}", *written]
     if len(written) == 1 == len(remarks) and "#" not in written[0]:
@@ -141,7 +144,7 @@ def statements(
     return [*remarks, *written]
 
 
-def _moved(
+def _lines_with_comments(
     whole: ImportText, lines: Mapping[int, str], marks: Sequence[str]
 ) -> Iterator[str]:
     """Yield the new lines, each with the comments of its name."""

@@ -14,7 +14,7 @@ from hookbridge.old_programs.reading.names.import_statements import (
 )
 from hookbridge.old_programs.reading.one_file.modules import split_lines
 from hookbridge.old_programs.reading.one_file.notebooks import is_border
-from hookbridge.tf1_names.parsing import parsed
+from hookbridge.tf1_names.parsing import parse_source
 
 # The number of the statement that a line follows, and the line.
 Line = tuple[int, str]
@@ -32,8 +32,8 @@ class InsertedLines:
         self._newline = "\r\n" if "\r\n" in text else "\n"
         self._is_cut = bool(text) and not text.endswith("\n")
         self._rows = split_lines(text + self._newline if self._is_cut else text)
-        self._body: Sequence[ast.stmt] = parsed(text).body
-        self._imported = [_imported(statement) for statement in self._body]
+        self._body: Sequence[ast.stmt] = parse_source(text).body
+        self._imported = [_imports_in(statement) for statement in self._body]
         self._own_modules = own_modules
         # The lines before each row.
         self._by_row: defaultdict[int, list[str]] = defaultdict(list)
@@ -60,7 +60,7 @@ class InsertedLines:
         return min((node.lineno - 1 for node in above), default=len(self._rows))
 
     def put_first(self, wanted: Sequence[str]) -> None:
-        """Add lines before every other import, after those of them there already."""
+        """Add lines before all other imports, behind such lines already there."""
         numbers = {line: _early(line, self._body, self._imported) for line in wanted}
         first = max([self._start, *numbers.values()])
         lines = [
@@ -74,7 +74,7 @@ class InsertedLines:
 
     def _moved_line(self, line: str) -> str:
         """Take away a line that stands below, and return it; empty if there is none."""
-        wanted = ast.dump(parsed(line).body[0])
+        wanted = ast.dump(parse_source(line).body[0])
         same = [n for n, s in enumerate(self._body, 1) if ast.dump(s) == wanted]
         return self._take_out(same) if _is_import(line) else ""
 
@@ -190,7 +190,7 @@ class InsertedLines:
         for row in self._moved:
             rows[row] = None
         for row, lines in sorted(self._by_row.items(), reverse=True):
-            spaced = list(_spaced(lines, self._is_code(row)))
+            spaced = list(_with_blank_lines(lines, self._is_code(row)))
             rows[row:row] = [f"{line}{self._newline}" for line in spaced]
         text = "".join(row for row in rows if row is not None)
         return text.removesuffix(self._newline) if self._is_cut else text
@@ -204,7 +204,7 @@ class InsertedLines:
         return left[0] not in borders
 
 
-def _spaced(lines: Sequence[str], is_followed: bool) -> Iterator[str]:
+def _with_blank_lines(lines: Sequence[str], is_followed: bool) -> Iterator[str]:
     """Yield the lines, with a blank one after what is not an import."""
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
         yield line
@@ -237,7 +237,7 @@ def _start(body: Sequence[ast.stmt], imported: Sequence[list[Import]]) -> int:
     return future or int(bool(has_text))
 
 
-def _imported(statement: ast.stmt) -> list[Import]:
+def _imports_in(statement: ast.stmt) -> list[Import]:
     """Return what a statement at the top imports."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return []
@@ -268,7 +268,7 @@ def _early(
 ) -> int:
     """Return the number of the statement after a line before all packages."""
     known = sys.stdlib_module_names
-    wanted = ast.dump(parsed(line).body[0])
+    wanted = ast.dump(parse_source(line).body[0])
     pairs = zip(body, imported, strict=True)
     for number, (statement, imports_there) in enumerate(pairs, 1):
         if ast.dump(statement) == wanted:

@@ -41,10 +41,10 @@ def rewrite_module(
     before = module.text
     edits: list[Edit] = []
     codes = frozenset(code for rule in rules for code in rule.codes)
-    findings = _scanned(module, in_program, target, rules)
+    findings = _scan_prepared(module, in_program, target, rules)
     for _ in range(MAX_WALKS if rules else 0):
         context = Context(module, in_program, target, guests, findings, codes)
-        changed = _walked(context, rules)
+        changed = _apply_rules(context, rules)
         edits += sorted(context.edits, key=lambda edit: edit.line)
         if changed == module.text:
             break
@@ -52,8 +52,8 @@ def rewrite_module(
         module = Module(changed, module.file)
         module.names.assigned_by_others = assigned
         link(module, in_program.own_modules)
-        in_program = _rewritten(in_program, module)
-        findings = _scanned(module, in_program, target, rules)
+        in_program = _in_program_after(in_program, module)
+        findings = _scan_prepared(module, in_program, target, rules)
         # A change of one walk may let a rule do more in the next walk.
         has_found = any(finding.code in codes for finding in findings)
         if not (has_found or context.is_unfinished):
@@ -62,7 +62,7 @@ def rewrite_module(
     return Rewritten(before, text, tuple(edits), results.comments_of(text))
 
 
-def _scanned(
+def _scan_prepared(
     module: Module, in_program: InProgram, target: Target, rules: Sequence[RewriteRule]
 ) -> list[Finding]:
     """Return what the target lacks of a module that rules have prepared."""
@@ -72,7 +72,7 @@ def _scanned(
     return findings_of(module, in_program, target)
 
 
-def _rewritten(in_program: InProgram, module: Module) -> InProgram:
+def _in_program_after(in_program: InProgram, module: Module) -> InProgram:
     """Return what its program says of a rewritten module, which may have switches."""
     meaning, now = in_program.of_main, module.evidence
     keras2 = now.keras2 or (now.keras if meaning.is_of_v1 else None)
@@ -86,7 +86,7 @@ def _rewritten(in_program: InProgram, module: Module) -> InProgram:
     return replace(in_program, of_main=changed)
 
 
-def _walked(context: Context, rules: Sequence[RewriteRule]) -> str:
+def _apply_rules(context: Context, rules: Sequence[RewriteRule]) -> str:
     """Return the text once each rule has seen its nodes, inner nodes first."""
     for rule in rules:
         if rule.prepare is not None:

@@ -135,7 +135,7 @@ def _starts(nodes: Iterable[ast.AST]) -> list[int]:
 
 
 def _key(comment: str) -> tuple[str, str]:
-    """Return what two rewrites call the same: the code, and the last part of the name.
+    """Return how to know a comment again: by its code, and the last part of the name.
 
     The name's module may have another name once other files are rewritten.
     """

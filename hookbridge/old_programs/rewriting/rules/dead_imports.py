@@ -239,12 +239,14 @@ def apply(node: ast.Import | ast.ImportFrom, context: Context) -> None:
     is_one = len(modules) == 1 and all(modules) and len(new) == len(names)
     if is_one and isinstance(node, ast.ImportFrom):
         items = [line.item for line in new.values()]
-        context.replace(NAME, node, _renamed(node, modules.pop(), items, context))
+        context.replace(
+            NAME, node, _renamed_import(node, modules.pop(), items, context)
+        )
     else:
         context.replace_import(NAME, node, {index: new[index].line for index in new})
 
 
-def _renamed(
+def _renamed_import(
     node: ast.ImportFrom, module: str, items: Sequence[str], context: Context
 ) -> str:
     """Return the text of an import whose names another module has."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from hookbridge.old_programs.reading.names.import_statements import canonical, loaded
+from hookbridge.old_programs.reading.names.import_statements import (
+    canonical,
+    loaded_module,
+)
 from hookbridge.old_programs.rewriting.engine.context import Context
 from hookbridge.old_programs.rewriting.engine.needed_imports import PRIVATE
 from hookbridge.old_programs.rewriting.engine.rule import RewriteRule
@@ -37,7 +40,7 @@ def apply(node: ast.Attribute | ast.Name | ast.Call, context: Context) -> None:
     So it does a call that imports a removed module: `import_module("a.b")`.
     """
     if isinstance(node, ast.Call) and (
-        not loaded(node) or id(node) in context.module.guarded
+        not loaded_module(node) or id(node) in context.module.guarded
     ):
         return
     if isinstance(node, ast.Name):

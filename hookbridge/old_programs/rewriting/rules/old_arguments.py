@@ -28,7 +28,7 @@ def apply(node: ast.Call, context: Context) -> None:
     is_device = context.name(node.func) == "tf.device"
     if is_device and context.is_found(node, "DEVICE_FUNCTION"):
         _replace_function(node, "tf.compat.v1.device", context)
-    for argument, current in tpu_names.unnamed(context.module, node):
+    for argument, current in tpu_names.unnamed_devices(context.module, node):
         context.replace(NAME, argument, current)
     rows = node.args[0] if context.is_found(node, "UNEQUAL_ROWS") else None
     if isinstance(rows, ast.List | ast.Tuple):
@@ -81,7 +81,7 @@ def _change_values(call: ast.Call, context: Context) -> None:
         elif has_place:
             context.wrap(NAME, node, before, after)
         else:
-            context.replace(NAME, node, _spelled(current, node, context))
+            context.replace(NAME, node, _source_text(current, node, context))
 
 
 def _shares_parentheses(node: ast.expr, call: ast.Call, context: Context) -> bool:
@@ -90,7 +90,7 @@ def _shares_parentheses(node: ast.expr, call: ast.Call, context: Context) -> boo
     return is_generator and context.span(node)[1] == context.span(call)[1]
 
 
-def _spelled(current: str, node: ast.expr, context: Context) -> str:
+def _source_text(current: str, node: ast.expr, context: Context) -> str:
     """Return source text; a dotted name as the file has to write it."""
     is_name = isinstance(node, ast.Attribute | ast.Name)
     return context.imports.expression(current, node.lineno) if is_name else current

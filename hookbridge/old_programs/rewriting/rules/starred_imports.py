@@ -25,7 +25,7 @@ def apply(node: ast.ImportFrom, context: Context) -> None:
         return
     module_name = canonical(module)
     outcome = context.resolve(context.meant(module_name))
-    names = sorted(_needed(module, context))
+    names = sorted(_needed_names(module, context))
     removed = [name for name in names if _is_removed(f"{module_name}.{name}", context)]
     if outcome is None or outcome.code == "PRIVATE":
         if removed:
@@ -46,7 +46,7 @@ def _is_star(node: ast.ImportFrom) -> bool:
     return node.level == 0 and [alias.name for alias in node.names] == ["*"]
 
 
-def _needed(module: str, context: Context) -> Iterator[str]:
+def _needed_names(module: str, context: Context) -> Iterator[str]:
     """Yield the names of a starred module that files import by it."""
     from_stars = context.module.names.given
     of_module = [n for n, from_star in from_stars.items() if from_star.star == module]

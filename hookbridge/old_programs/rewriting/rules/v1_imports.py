@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import re
 
-from hookbridge.old_programs.reading.names.import_statements import canonical, loaded
+from hookbridge.old_programs.reading.names.import_statements import (
+    canonical,
+    loaded_module,
+)
 from hookbridge.old_programs.reading.one_file.modules import Module
 from hookbridge.old_programs.reading.whole_programs.in_program import InProgram
 from hookbridge.old_programs.rewriting.engine.context import Context
@@ -142,7 +145,7 @@ def _is_in_v1(module: str, name: str, context: Context) -> bool:
 
 def _load(node: ast.Call, context: Context) -> None:
     """Import v1 by a call: `import_module("tensorflow.compat.v1")`."""
-    module = loaded(node)
+    module = loaded_module(node)
     if not (_has_versions(module) and context.target.has_v1(canonical(module))):
         return
     name = module.replace("tensorflow", _V1, 1)

@@ -16,8 +16,8 @@ _LOOPS = ("fit", "fit_generator")
 
 def join(joiner: Joiner) -> None:
     """Let guests join every `fit` from now on."""
-    joined = functools.partial(_joined, joiner)
-    reported = functools.partial(_reported, joiner)
+    joined = functools.partial(_call_with_guests, joiner)
+    reported = functools.partial(_call_and_report, joiner)
     for owner in dict.fromkeys(owners()):
         loops = {name: joined for name in _LOOPS if name in vars(owner)}
         patching.wrap(owner, train_on_batch=reported, **loops)
@@ -41,7 +41,7 @@ def _owner(keras: Any) -> Any:
     return next(c for c in type(model).__mro__ if "fit" in vars(c))
 
 
-def _joined(
+def _call_with_guests(
     joiner: Joiner, fit: Callable[..., Any], self: Any, /, *args: Any, **named: Any
 ) -> Any:
     """Call a loop with the guests after the callbacks that its caller gives."""
@@ -60,7 +60,7 @@ def _joined(
         return fit(*bound.args, **bound.kwargs)
 
 
-def _reported(
+def _call_and_report(
     joiner: Joiner, method: Callable[..., Any], /, *args: Any, **named: Any
 ) -> Any:
     """Call a method, which no guest joins."""

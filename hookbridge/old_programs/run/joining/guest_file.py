@@ -92,7 +92,7 @@ class Recorders:
         return self._made[-1:]
 
     def of_evaluation(self) -> list[Any]:
-        """Return those of the file: evaluations are not recorded."""
+        """Return the file's guests: evaluations are not recorded."""
         return self.others.of_evaluation() if self.others else []
 
     def end(self) -> None:

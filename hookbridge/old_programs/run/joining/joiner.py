@@ -41,7 +41,7 @@ class Joiner:
         self._steps_per_epoch = steps_per_epoch
         self._is_own = is_own
         self._here = _ThisThread()
-        self._was_asked = False
+        self._has_made_guests = False
         # What was not joined, and the program's line that runs it -> why.
         self._unjoined: dict[tuple[str, str], str] = {}
 
@@ -81,7 +81,7 @@ class Joiner:
 
     def hooks(self) -> list[Any]:
         """Return new guests as hooks for a training of this thread."""
-        return self._made(
+        return self._make_or_exit(
             lambda: convert.hooks_for(
                 self._guests.of_training(), self._config(self._validation())
             )
@@ -91,7 +91,7 @@ class Joiner:
         """Return a new recorder alone, for a session that calls no hooks."""
         guests = self._guests
         assert isinstance(guests, Recorders)
-        (hook,) = self._made(
+        (hook,) = self._make_or_exit(
             lambda: convert.hooks_for(guests.recorder(), self._config())
         )
         return hook
@@ -100,13 +100,15 @@ class Joiner:
         """Return new guests as hooks; none for an evaluation of the guests' own."""
         if self._here.is_muted:
             return []
-        return self._made(
+        return self._make_or_exit(
             lambda: convert.hooks_for(self._guests.of_evaluation(), self._config())
         )
 
     def callbacks(self) -> list[Any]:
         """Return new guests as callbacks for a `fit`."""
-        return self._made(lambda: convert.as_callbacks(self._guests.of_training()))
+        return self._make_or_exit(
+            lambda: convert.as_callbacks(self._guests.of_training())
+        )
 
     def note_unjoined(self, what: str, why: str) -> None:
         """Note a training that no guest joins, at the program's line that runs it."""
@@ -126,12 +128,12 @@ class Joiner:
             f"no guest joined `{loop}`{position}: {why}"
             for (loop, position), why in self._unjoined.items()
         ]
-        if not self._was_asked and not lines:
+        if not self._has_made_guests and not lines:
             lines.append("the program started no training, so no guest was called")
         return [f"hookbridge run: {line}" for line in lines]
 
-    def _made(self, make: Callable[[], list[Any]]) -> list[Any]:
-        self._was_asked = True
+    def _make_or_exit(self, make: Callable[[], list[Any]]) -> list[Any]:
+        self._has_made_guests = True
         try:
             return make()
         except errors.HookBridgeError as e:

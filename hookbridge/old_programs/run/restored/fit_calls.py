@@ -29,10 +29,10 @@ def change_fit(change: Change, *endings: str) -> None:
     is_apart = compat.tf_version() > compat.LAST_WITH_KERAS2
     for ending in endings:
         owner = compat.private(_MODULES[ending][is_apart]).Model
-        patching.wrap(owner, fit=functools.partial(_changed, change))
+        patching.wrap(owner, fit=functools.partial(_call_with_change, change))
 
 
-def _changed(
+def _call_with_change(
     change: Change, fit: Callable[..., Any], self: Any, /, *args: Any, **named: Any
 ) -> Any:
     """Call `fit` with `change` for lists of callbacks."""

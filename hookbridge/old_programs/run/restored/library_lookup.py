@@ -102,7 +102,7 @@ class LibraryLookup:
 
     def _of_module(self, module: types.ModuleType, name: str) -> Any:
         """Return a name of a module, also a removed one."""
-        full = f"{_written(module)}.{name}"
+        full = f"{_public_name(module)}.{name}"
         # Not `hasattr`: NumPy warns of some of these names.
         if name not in vars(module):
             if full in restored_names.names():
@@ -128,7 +128,7 @@ class LibraryLookup:
             return restored_names.module(full)
 
 
-def _written(module: types.ModuleType) -> str:
+def _public_name(module: types.ModuleType) -> str:
     """Return the name by which programs know a module.
 
     TensorFlow Probability has its modules in a folder `python`.

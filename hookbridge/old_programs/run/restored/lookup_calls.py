@@ -16,7 +16,10 @@ from typing import Any, TypeGuard
 
 from hookbridge.legacy import removed_attributes
 from hookbridge.old_programs.reading.names.bound_names import Names
-from hookbridge.old_programs.reading.names.import_statements import imports, loaded
+from hookbridge.old_programs.reading.names.import_statements import (
+    imports,
+    loaded_module,
+)
 from hookbridge.old_programs.run.restored import (
     restored_arguments,
     restored_names,
@@ -32,7 +35,9 @@ _LIBRARY_LOOKUP = "hookbridge.old_programs.run.restored.library_lookup"
 @functools.cache
 def _of_modules() -> frozenset[str]:
     """Return the last parts of what modules no longer have, or take otherwise."""
-    return frozenset(name.rpartition(".")[2] for name in _imported() if "." in name)
+    return frozenset(
+        name.rpartition(".")[2] for name in _importable_names() if "." in name
+    )
 
 
 @functools.cache
@@ -163,11 +168,11 @@ class _Lookups(ast.NodeTransformer):
         statements: list[ast.stmt] = []
         is_changed = False
         for import_ in imports(node):
-            if import_.bound == "*" and node.module in _starred():
+            if import_.bound == "*" and node.module in _starred_modules():
                 free = sorted(self._names.scopes.free)
                 call = self._call("star", node.module, global_names(), *free)
                 statements.append(ast.Expr(call))
-            elif _is_removed(node.module) or import_.full in _imported():
+            elif _is_removed(node.module) or import_.full in _importable_names():
                 call = self._call("name", node.module, import_.alias.name)
                 statements.append(bind(import_.bound, call))
             else:
@@ -216,7 +221,7 @@ class _ProgramLookups(_Lookups):
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Look up `getattr(module, name)` and `import_module("name")`."""
         self.generic_visit(node)
-        if _is_removed(name := loaded(node)):
+        if _is_removed(name := loaded_module(node)):
             return ast.copy_location(self._call("module", name), node)
         is_getattr = called_function(node) == "getattr" and not node.keywords
         if is_getattr and len(node.args) == 2:
@@ -261,14 +266,14 @@ def _modules() -> frozenset[str]:
 
 
 @functools.cache
-def _imported() -> frozenset[str]:
+def _importable_names() -> frozenset[str]:
     names: set[str] = {*restored_names.names(), *restored_names.modules()}
     return frozenset(names | restored_arguments.FUNCTIONS)
 
 
 @functools.cache
-def _starred() -> frozenset[str]:
-    return frozenset(name.rpartition(".")[0] for name in _imported()) - {""}
+def _starred_modules() -> frozenset[str]:
+    return frozenset(name.rpartition(".")[0] for name in _importable_names()) - {""}
 
 
 def call_of(owner: ast.expr, method: str, *words: str | ast.expr) -> ast.Call:

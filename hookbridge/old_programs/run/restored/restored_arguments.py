@@ -109,11 +109,11 @@ def _changes_of(name: str, function: _Function) -> dict[str, Change]:
 
 def _of_any(function: _Function, /, *args: Any, **named: Any) -> Any:
     """Call the function of a sequence with any iterable."""
-    args = (*map(_listed, args[:1]), *args[1:])
-    return function(*args, **{k: _listed(v) for k, v in named.items()})
+    args = (*map(_without_iterator, args[:1]), *args[1:])
+    return function(*args, **{k: _without_iterator(v) for k, v in named.items()})
 
 
-def _listed(value: Any) -> Any:
+def _without_iterator(value: Any) -> Any:
     is_iterator = hasattr(value, "__iter__") and not hasattr(value, "__getitem__")
     return list(value) if is_iterator else value
 

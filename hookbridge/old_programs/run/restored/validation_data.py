@@ -44,11 +44,11 @@ def _validation_data(arguments: dict[str, Any]) -> list[Any] | None:
         )
     else:
         return None
-    arrays = [*_listed(inputs), *_listed(targets)]
+    arrays = [*_as_list(inputs), *_as_list(targets)]
     if not all(isinstance(array, np.ndarray) for array in arrays):
         return None
-    ones = [np.ones(len(array), "float32") for array in _listed(targets)]
-    return [*arrays, *(_listed(weights) or ones)]
+    ones = [np.ones(len(array), "float32") for array in _as_list(targets)]
+    return [*arrays, *(_as_list(weights) or ones)]
 
 
 def _last(data: Any, share: float) -> Any:
@@ -58,7 +58,7 @@ def _last(data: Any, share: float) -> Any:
     return None if data is None else data[int(len(data) * (1.0 - share)) :]
 
 
-def _listed(data: object) -> list[Any]:
+def _as_list(data: object) -> list[Any]:
     if data is None:
         return []
     return list(data) if isinstance(data, list | tuple) else [data]
