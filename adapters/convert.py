@@ -18,7 +18,7 @@ from hookbridge.adapters.guests.guest_record import (
 from hookbridge.adapters.hooked_loop import fit_states
 from hookbridge.adapters.multi_worker.end_together import (
     EndTogether,
-    in_several_processes,
+    may_be_one_of_several,
 )
 from hookbridge.adapters.parameter_server import ps_refusals
 from hookbridge.adapters.parameter_server.deferred_callback import (
@@ -220,7 +220,7 @@ def as_callbacks(items: object, *, max_lag: int | None = None) -> list[Any]:
         if roles.runs_here(guest.role_in_fit):
             written.check_files(guest, records(items))
     fit_states.note_guests([guest.item for guest in guests])
-    return [*callbacks, EndTogether()] if in_several_processes() else callbacks
+    return [*callbacks, EndTogether()] if may_be_one_of_several() else callbacks
 
 
 def callbacks_for(items: object, *, max_lag: int | None = None) -> list[Any]:
@@ -236,7 +236,7 @@ def callbacks_for(items: object, *, max_lag: int | None = None) -> list[Any]:
     """
     optional_count("max_lag", max_lag, least=0)
     ps_refusals.refuse_keras3_alone()
-    is_deferred = max_lag is not None or ps_refusals.in_sight()
+    is_deferred = max_lag is not None or ps_refusals.meets_parameter_servers()
     plain = [g for g in kinds.flatten(items) if not isinstance(g, EndTogether)]
     return _convert(
         plain, "callback", lambda guest: _as_callback(guest, max_lag, is_deferred)

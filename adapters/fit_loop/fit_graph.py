@@ -138,7 +138,7 @@ class FitGraphPart(GraphPart):
                     rate = RateFeed(self._rate, index)
                 else:
                     tensors[key] = index
-            elif (variable := graph.variables.of_value(tensor)) is not None:
+            elif (variable := graph.variables.find_by_value(tensor)) is not None:
                 if not any(variable.eager is v for v in self._other_rates):
                     raise errors.LiveSessionError(
                         f"A hook feeds `{variable.name}:0`, the value of a variable, "

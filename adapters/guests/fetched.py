@@ -37,34 +37,34 @@ def _is_of_tensorflow(cls: type) -> bool:
 
 def _strings(hook: Hook) -> Iterator[str]:
     for value in getattr(hook, "__dict__", {}).values():
-        yield from _in_value(value, _DEPTH)
+        yield from _strings_in_value(value, _DEPTH)
     for cls in type(hook).__mro__:
         if cls is not object and not _is_of_tensorflow(cls):
             for value in vars(cls).values():
-                yield from _in_value(value, _DEPTH)
+                yield from _strings_in_value(value, _DEPTH)
 
 
-def _in_value(value: object, depth: int) -> Iterator[str]:
+def _strings_in_value(value: object, depth: int) -> Iterator[str]:
     """Yield the strings in a value, in its parts, and in the code of functions."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, types.FunctionType):
-        yield from _in_code(value.__code__)
+        yield from _strings_in_code(value.__code__)
         if depth:
             for cell in value.__closure__ or ():
                 with contextlib.suppress(ValueError):  # an empty cell
-                    yield from _in_value(cell.cell_contents, depth - 1)
+                    yield from _strings_in_value(cell.cell_contents, depth - 1)
     elif depth and isinstance(value, Mapping):
         for part in value.items():
-            yield from _in_value(part, depth - 1)
+            yield from _strings_in_value(part, depth - 1)
     elif depth and isinstance(value, (list, tuple, set, frozenset)):
         for part in value:
-            yield from _in_value(part, depth - 1)
+            yield from _strings_in_value(part, depth - 1)
 
 
-def _in_code(code: types.CodeType) -> Iterator[str]:
+def _strings_in_code(code: types.CodeType) -> Iterator[str]:
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            yield from _in_code(constant)
+            yield from _strings_in_code(constant)
         else:
-            yield from _in_value(constant, _DEPTH)
+            yield from _strings_in_value(constant, _DEPTH)

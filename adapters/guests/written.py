@@ -48,8 +48,8 @@ def check_folder(guest: Guest, beside: Sequence[Guest]) -> None:
     is_earlier = True
     for guest_beside in beside:
         is_earlier = is_earlier and guest_beside.item is not guest.item
-        is_in_time = _in_time(guest_beside, guest, is_earlier=is_earlier)
-        if is_in_time and _makes(guest_beside, folder):
+        is_early_enough = _writes_before(guest_beside, guest, is_earlier=is_earlier)
+        if is_early_enough and _makes(guest_beside, folder):
             return
     raise errors.UnwritableError(
         f"`{guest.name}` will write `{path}`, but the directory `{folder}` does not "
@@ -57,7 +57,7 @@ def check_folder(guest: Guest, beside: Sequence[Guest]) -> None:
     )
 
 
-def _in_time(other: Guest, guest: Guest, *, is_earlier: bool) -> bool:
+def _writes_before(other: Guest, guest: Guest, *, is_earlier: bool) -> bool:
     """Return whether a guest has written before a `CSVLogger`, `guest`, opens its file.
 
     Keras 3 opens it in `on_train_begin`, Keras 2 after an epoch.

@@ -46,15 +46,15 @@ class MetricMeans:
         return metrics
 
     def means(self) -> Means:
-        """See `EpochMeans.means`."""
-        return of_metrics(self._metrics())
+        """Return the sums of the metrics."""
+        return read_metrics(self._metrics())
 
     def go_on(self, means: Means) -> Means:
-        """See `EpochMeans.go_on`."""
-        return put(self._metrics(), means)
+        """Set the metrics to sums of an earlier run; return what has no metric yet."""
+        return write_metrics(self._metrics(), means)
 
 
-def of_metrics(metrics: Mapping[str, Any]) -> Means:
+def read_metrics(metrics: Mapping[str, Any]) -> Means:
     """Return what metrics of Keras hold."""
     sums: dict[str, tuple[float, float]] = {}
     whole: dict[str, Any] = {}
@@ -68,7 +68,7 @@ def of_metrics(metrics: Mapping[str, Any]) -> Means:
     return Means(sums, whole)
 
 
-def put(metrics: Mapping[str, Any], means: Means) -> Means:
+def write_metrics(metrics: Mapping[str, Any], means: Means) -> Means:
     """Set metrics of Keras to what an earlier run had; return what is left.
 
     Args:

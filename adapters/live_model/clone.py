@@ -95,14 +95,14 @@ class Clone:
 
         Its weights take the session's values when they are used.
         """
-        self._weights.mirrors.of(self._weights.all)
+        self._weights.mirrors.hand_out(self._weights.all)
         return self._model
 
     def attribute(self, name: str) -> Any:
         """Return an attribute of the clone for a callback."""
         if callable(getattr(self.model, name)):
             # It may be a compiled function, whose use of weights is not seen.
-            self._weights.mirrors.of_methods(self._weights.all)
+            self._weights.mirrors.fill_for_methods(self._weights.all)
         else:
             self.handed_out()
         # Read again: a property may have computed `found` from older weights.

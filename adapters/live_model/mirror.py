@@ -63,11 +63,11 @@ class Mirror(watched.UseListener):
             self.is_empty = True
 
     def about_to_use(self) -> None:
-        """See `UseListener`."""
+        """Tell the owner that the value is about to be read or assigned."""
         self._owner.about_to_use(self)
 
     def give_away(self) -> Any:
-        """See `UseListener`."""
+        """Return the array that Keras gets while it saves, or None."""
         return self._owner.give_away(self)
 
     @property

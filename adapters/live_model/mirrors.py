@@ -69,7 +69,7 @@ class Mirrors:
         """Return whether an eager variable is one of the mirrors."""
         return any(eager is mirror.eager for mirror in self._by_variable.values())
 
-    def of(self, variables: Sequence[Any]) -> list[Any]:
+    def hand_out(self, variables: Sequence[Any]) -> list[Any]:
         """Return mirrors of graph variables, whose next use reads the session."""
         mirrors = self._mirrors(variables)
         self._handed_out.update((id(m), m) for m in mirrors)
@@ -78,7 +78,7 @@ class Mirrors:
             self._pull([m for m in mirrors if id(m) in self._captured_by_clone])
         return [m.eager for m in mirrors]
 
-    def of_methods(self, variables: Sequence[Any]) -> None:
+    def fill_for_methods(self, variables: Sequence[Any]) -> None:
         """Fill the mirrors that methods of the clone use, now and in each event."""
         self._captured.update(self._captured_by_clone)
         self._captured_by_clone = self._captured

@@ -214,7 +214,7 @@ class LiveModel(WeightsView, tf.__internal__.tracking.AutoTrackable):  # type: i
 
     def _trackable_children(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
         variables = session_variables.saved_variables(self._live_graph)
-        mirrors = self._live_weights.mirrors.of(variables)
+        mirrors = self._live_weights.mirrors.hand_out(variables)
         children = {v.op.name: m for v, m in zip(variables, mirrors, strict=True)}
         unsaved = self.live_link.rates.unsaved()
         return {**children, **{name: rate.variable for name, rate in unsaved.items()}}

@@ -231,6 +231,6 @@ def _schedule_class() -> Any:
             self._live = live
 
         def __call__(self, step: object) -> Any:
-            return self._live.of_next_step()
+            return self._live.read_for_next_step()
 
     return LiveSchedule

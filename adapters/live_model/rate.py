@@ -90,14 +90,14 @@ class LiveRate(watched.UseListener):
         """Return the present value as a numpy scalar, as the callbacks' Keras does."""
         session = self._session()
         if self._step_of_schedule is None or session is None:
-            return self.of_next_step()
+            return self.read_for_next_step()
         step = self._step_of_schedule()
         if self._assigned is not None and self._assigned.step == step:
             return self._assigned.value
         feeds = dict.fromkeys(self.rate.steps, max(step - 1, 0))
         return _run_outside_step(self.rate, session, feeds)
 
-    def of_next_step(self) -> Any:
+    def read_for_next_step(self) -> Any:
         """Return the value that the next step will use, as a numpy scalar."""
         session = self._session()
         if self.rate.tensor in self._changes.fed:

@@ -23,17 +23,17 @@ class WeightsView:
     @property
     def weights(self) -> list[Any]:
         """Eager variables with the session's values; assigning sets the weights."""
-        return self._live_weights.mirrors.of(self._live_weights.all)
+        return self._live_weights.mirrors.hand_out(self._live_weights.all)
 
     @property
     def trainable_weights(self) -> list[Any]:
         """The trained ones among `weights`."""
-        return self._live_weights.mirrors.of(self._live_weights.trainable)
+        return self._live_weights.mirrors.hand_out(self._live_weights.trainable)
 
     @property
     def non_trainable_weights(self) -> list[Any]:
         """The others, such as moving averages."""
-        return self._live_weights.mirrors.of(self._live_weights.others)
+        return self._live_weights.mirrors.hand_out(self._live_weights.others)
 
     variables = weights
     trainable_variables = trainable_weights

@@ -61,7 +61,7 @@ class GraphVariables:
         """Return what a checkpoint holds: `{name: variable}` but for local ones."""
         return {n: v for n, v in self._known.items() if not v.local}
 
-    def of_value(self, tensor: Tensor) -> ModelVariable | None:
+    def find_by_value(self, tensor: Tensor) -> ModelVariable | None:
         """Return the variable whose value a tensor of the graph is, or None."""
         return self.handles.get(tensor.name.removesuffix(f"{_READ}:0"))
 

@@ -128,7 +128,7 @@ def _exit_preempted() -> None:
         exit_codes.end_with(exit_codes.PREEMPTED)
 
 
-def in_several_processes() -> bool:
+def may_be_one_of_several() -> bool:
     """Return whether this process is, or may become, one of several that call `fit`."""
     config, jobs = ClusterConfig.from_environment(), compat.connected_jobs()
     if "ps" in jobs or "ps" in config.cluster or config.task == "evaluator":

@@ -32,7 +32,7 @@ def _keras_3() -> str:
     )
 
 
-def in_sight() -> bool:
+def meets_parameter_servers() -> bool:
     """Return whether this process has a parameter-server strategy, or is in one."""
     strategy = type(tf.distribute.get_strategy()).__name__
     return strategy.startswith("ParameterServerStrategy") or (
@@ -48,7 +48,9 @@ def uses_parameter_servers(model: KerasModel) -> bool:
 
 def refuse_keras3_alone() -> None:
     """Refuse Keras 3, which fails under this strategy before it asks its callbacks."""
-    if in_sight() and all(compat.is_keras3(k) for k in compat.keras_flavours()):
+    if meets_parameter_servers() and all(
+        compat.is_keras3(k) for k in compat.keras_flavours()
+    ):
         raise errors.RefusedError(_keras_3(), see="parameter servers")
 
 

@@ -261,7 +261,7 @@ class SessionStates(SaveListener):
 
     def resave_after_evaluation(self) -> None:
         """Write the state of the last checkpoint again, with events beside steps."""
-        checkpoints = self.keeper.of_step()
+        checkpoints = self.keeper.checkpoints_of_step()
         if checkpoints and not self._must_wait(self._session):
             for run in self._runs:
                 run.part.add_later_events()
@@ -276,5 +276,5 @@ class SessionStates(SaveListener):
         """
         run.part.note_end()
         if not self.keeper.waiting or not self._must_wait(self._session):
-            self._write_late(self.keeper.waiting + self.keeper.of_step())
+            self._write_late(self.keeper.waiting + self.keeper.checkpoints_of_step())
         before_close(self._session, self.savers.leave)

@@ -131,7 +131,7 @@ def parameters(kind: type) -> frozenset[str]:
     return frozenset(names - {"self", "args", "kwargs"})
 
 
-def same(a: tuple[Any, dict[str, Any]], b: tuple[Any, dict[str, Any]]) -> bool:
+def are_equal(a: tuple[Any, dict[str, Any]], b: tuple[Any, dict[str, Any]]) -> bool:
     """Return whether two results of `encode` with their arrays are equal."""
     return (
         repr(a[0]) == repr(b[0])
@@ -149,7 +149,7 @@ def find_direction(callback: Callback) -> None:
         callback._set_monitor_op()
 
 
-def put(
+def set_attribute(
     callback: Callback, name: str, value: object, *, is_as_written: bool = False
 ) -> None:
     """Set an attribute to what `decode` returned.
@@ -204,7 +204,7 @@ def restorer_of(callbacks: Sequence[Callback]) -> Callable[..., None]:
             if "best" in new:
                 find_direction(callback)
             for name, value in state.items():
-                put(callback, name, copy.deepcopy(value), is_as_written=True)
+                set_attribute(callback, name, copy.deepcopy(value), is_as_written=True)
 
     return restore
 

@@ -41,11 +41,13 @@ class StateKeeper:
     def note(self, *checkpoints: Checkpoint) -> None:
         """Note checkpoints that were written; those of earlier steps are final."""
         new = {checkpoint.prefix for checkpoint in checkpoints}
-        others = [other for other in self.of_step() if other.prefix not in new]
+        others = [
+            other for other in self.checkpoints_of_step() if other.prefix not in new
+        ]
         self._step, _ = self._now()
         self.checkpoints = [*checkpoints, *others]
 
-    def of_step(self) -> list[Checkpoint]:
+    def checkpoints_of_step(self) -> list[Checkpoint]:
         """Return the checkpoints of the present step."""
         step, _ = self._now()
         return self.checkpoints if step == self._step else []

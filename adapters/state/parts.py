@@ -9,7 +9,7 @@ from typing import Any
 from hookbridge.adapters.state import attributes, identity
 from hookbridge.adapters.state.document import Entry
 from hookbridge.adapters.state.loop_state import LoopState
-from hookbridge.adapters.state.restored_state import RestoredState, put
+from hookbridge.adapters.state.restored_state import RestoredState, give_state
 
 
 class Part:
@@ -89,7 +89,7 @@ class Part:
                 {
                     name: getattr(callback, name)
                     for name, now in attributes.storable(callback).items()
-                    if name not in base or not attributes.same(now, base[name])
+                    if name not in base or not attributes.are_equal(now, base[name])
                 },
             )
             for callback, base in zip(self.callbacks, self._base, strict=True)
@@ -105,7 +105,7 @@ class Part:
         self._restore_begin({index: e.state for index, e in entries.items()})
         for index, entry in entries.items():
             callback = self.callbacks[index]
-            names = self._restored[index] = put(callback, entry, restored)
+            names = self._restored[index] = give_state(callback, entry, restored)
             # What is restored is saved again with the next checkpoint.
             for name in names:
                 self._base[index].pop(name, None)
@@ -121,14 +121,14 @@ class Part:
 
         def undo() -> None:
             for callback, name, value in now:
-                attributes.put(callback, name, value, is_as_written=True)
+                attributes.set_attribute(callback, name, value, is_as_written=True)
 
         return undo
 
 
 def _with_change(saved: object, before: object, now: object) -> Any:
     """Return a value with the change from `before` to `now`, where that is clear."""
-    if attributes.same(*(attributes.encoded(value) for value in (saved, before))):
+    if attributes.are_equal(*(attributes.encoded(value) for value in (saved, before))):
         return now
     if type(saved) is type(before) is type(now) is int:
         return saved + now - before

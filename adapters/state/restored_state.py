@@ -112,7 +112,7 @@ def _was_reconfigured(
     )
 
 
-def put(callback: Callback, entry: Entry, restored: RestoredState) -> list[str]:
+def give_state(callback: Callback, entry: Entry, restored: RestoredState) -> list[str]:
     """Set the attributes of a callback; return what its next state needs too.
 
     Args:
@@ -133,7 +133,7 @@ def put(callback: Callback, entry: Entry, restored: RestoredState) -> list[str]:
             try:
                 if attribute == "best":
                     attributes.find_direction(callback)
-                attributes.put(
+                attributes.set_attribute(
                     callback,
                     attribute,
                     value,

@@ -176,7 +176,7 @@ def _how_to_run(result: object) -> str:
     return ""
 
 
-def _of_function(function: Any) -> UserValidation:
+def _validation_by_function(function: Any) -> UserValidation:
     """Return the validation of a function without arguments, or of the session."""
     try:
         with_arguments("validation", function)
@@ -205,7 +205,7 @@ def as_validation(validation: object) -> Validation | None:
     if isinstance(validation, (tuple, list)) and len(validation) == 2:
         return EstimatorValidation(*validation)
     if callable(validation) and not inspect.isclass(validation):
-        return _of_function(validation)
+        return _validation_by_function(validation)
     raise errors.InvalidArgumentError(
         f"`validation` is {shown(validation)}; expected a function of the session, "
         "or without arguments, that returns {metric: value}, a pair (estimator, "

@@ -52,15 +52,17 @@ class RunArguments:
         is_same = step is self._counted and counter.is_counted and not counter.stale
         return self._arguments if is_same and not self._rates.changes.fed else None
 
-    def of_step(self, step: ReachedOps, feed_dict: Mapping[Any, Any] | None) -> Any:
-        """Return the arguments of a step, which begins."""
+    def begin_step(self, step: ReachedOps, feed_dict: Mapping[Any, Any] | None) -> Any:
+        """Begin a step; return its arguments."""
         self._arguments = self._reader.begin(step, feed_dict)
         is_counted = self.only_counts and self._reader.is_same_again(step)
         self._counted = step if is_counted else None
         return self._with_rates(self._arguments, step, feed_dict)
 
-    def of_update(self, update: ReachedOps, feed_dict: Mapping[Any, Any] | None) -> Any:
-        """Return the arguments of an update without a step, which begins."""
+    def begin_update(
+        self, update: ReachedOps, feed_dict: Mapping[Any, Any] | None
+    ) -> Any:
+        """Begin an update without a step; return its arguments."""
         arguments = self._reader.begin_update(update, feed_dict)
         return self._with_rates(arguments, update, feed_dict)
 

@@ -211,7 +211,7 @@ class TrainingRun(CallbackRun):
         self._phase = AFTER["step"][self._phase]
         if is_new and "on_train_batch_begin" in self.audience.heard:
             self.deliver("on_train_batch_begin", self._batch, {})
-        return self._arguments.of_step(reached, run_context.original_args.feed_dict)
+        return self._arguments.begin_step(reached, run_context.original_args.feed_dict)
 
     def _before_update(self, reached: ReachedOps, run_context: RunContext) -> Any:
         """Let the epoch of a run begin that updates variables and moves no step."""
@@ -220,7 +220,9 @@ class TrainingRun(CallbackRun):
         if self._phase != "in epoch" or self._reader.counter.stale:
             self._look(run_context)
         self._phase = AFTER["update"][self._phase]
-        return self._arguments.of_update(reached, run_context.original_args.feed_dict)
+        return self._arguments.begin_update(
+            reached, run_context.original_args.feed_dict
+        )
 
     def _look(self, run_context: RunContext) -> None:
         """Find out where the session is, and which epoch the next step is in."""
@@ -282,7 +284,7 @@ class TrainingRun(CallbackRun):
             batch = max(self._batch, self.step - 1 - clock.start)
             self.deliver("on_train_batch_end", batch, dict(logs))
         over = self.step >= clock.end_step and self._confirm_over(run_context)
-        if not over and not self._stop.by_callback:
+        if not over and not self._stop.is_by_callback:
             self._phase = AFTER["epoch goes on"][self._phase]
             return
         self.session = run_context.session
@@ -306,7 +308,7 @@ class TrainingRun(CallbackRun):
     def finish(self) -> None:
         # If the data has ended, the last step began and did not end.
         data_ended = has_failed(self._phase)
-        by_callback = self._stop.by_callback
+        by_callback = self._stop.is_by_callback
         if not data_ended:
             self._stop.note_end()
         self._phase, self.in_step = AFTER["end"][self._phase], False

@@ -22,7 +22,7 @@ class TrainingStop:
         return self.epochs_are_over or bool(self._model.stop_training)
 
     @property
-    def by_callback(self) -> bool:
+    def is_by_callback(self) -> bool:
         """Return whether a callback has set `stop_training`."""
         return bool(self._model.stop_training) and not self._is_of_hook
 

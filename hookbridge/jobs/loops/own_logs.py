@@ -99,13 +99,13 @@ class OwnEpochLogs:
 
     def means(self) -> Means:
         """See `EpochMeans.means`."""
-        sums, metrics = epoch_means.of_metrics(self._metrics)
+        sums, metrics = epoch_means.read_metrics(self._metrics)
         states = {name: mean.state() for name, mean in self._means.items()}
         return Means({**self._earlier.sums, **sums, **states}, metrics)
 
     def go_on(self, means: Means) -> Means:
         """See `EpochMeans.go_on`; means begin with the first value of their name."""
-        self._earlier = epoch_means.put(self._metrics, means)
+        self._earlier = epoch_means.write_metrics(self._metrics, means)
         return self._earlier
 
     def after(

@@ -61,7 +61,7 @@ class Weights:
             self.session: Any = v1.Session()
         self.session.run(init)
         self.mirrors = Mirrors(lambda: self.session)
-        self.kept = self.mirrors.of(self.variables)
+        self.kept = self.mirrors.hand_out(self.variables)
 
     def values(self) -> list[Any]:
         return list(self.session.run(self.variables))
