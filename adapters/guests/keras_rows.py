@@ -42,6 +42,7 @@ class KerasRow(NamedTuple):
     refused_in_keras2: Refusal | None = None
 
 
+HISTORY = "History"
 _BACKUP = KerasRow(
     "BackupAndRestore",
     writes="backup_dir",
@@ -64,7 +65,7 @@ _ROWS = (
             "best_weights",
         ),
     ),
-    KerasRow("History", is_of_each_list=True, state_attributes=("history", "epoch")),
+    KerasRow(HISTORY, is_of_each_list=True, state_attributes=("history", "epoch")),
     KerasRow("LambdaCallback", has_functions=True),
     KerasRow("LearningRateScheduler", sets_rate=True),
     KerasRow(

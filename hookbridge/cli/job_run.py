@@ -43,6 +43,7 @@ def _checked_settings(values: Values) -> TrainingSettings:
 def _run_here(
     values: Values, settings: TrainingSettings, act: Callable[[Any], None], command: str
 ) -> int:
+    """Run one command with settings that are checked; return its exit code."""
     job_flags.use_keras_of_graphs()
     from hookbridge.jobs.loops.tasks.ports import check_own_port
     from hookbridge.jobs.training import user_file

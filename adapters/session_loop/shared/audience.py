@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from hookbridge.adapters.guests import roles
+from hookbridge.adapters.guests.keras_rows import HISTORY
 from hookbridge.adapters.guests.keys_of_logs import add_keys
 from hookbridge.adapters.guests.kinds import Flavour, keras_behind, keras_class_of
 from hookbridge.adapters.live_model.link import Link
@@ -53,7 +54,7 @@ class Audience:
 
     def add_history(self, model: LiveModel, config: HookOptions) -> None:
         """Give the model the `History` of the list, or one more, as Keras does."""
-        listed = [c for c in self.callbacks if keras_class_of(c) == "History"]
+        listed = [c for c in self.callbacks if keras_class_of(c) == HISTORY]
         if self.callbacks and not listed:
             keras = keras_behind(self.callbacks[0]) or compat.keras_flavours()[0]
             self._history = keras.callbacks.History()

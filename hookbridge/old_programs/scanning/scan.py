@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from hookbridge.old_programs.reading.names.import_statements import (
@@ -164,19 +164,41 @@ def _names(module: Module, in_program: InProgram, target: Target) -> Iterator[Fi
             code, way = "KERAS_PRIVATE", _PUBLIC_WAY
         if name in in_program.unused and _is_manual(outcome):
             code, way = "UNUSED_IMPORT", UNUSED_WAY
-        row = removed_names().get(name)
-        if isinstance(node, ast.Attribute) and row is not None and row.is_method:
-            is_own = any(node.attr in file.own_members for file in (module, *imported))
-            if row.is_of_others and not module.arrays.has_array(node):
-                if is_own:
-                    continue
-                code = "LOST_METHOD"
-            elif is_own and code == "LOST_NAME":
-                code, way = "LOST_ATTRIBUTE", way_of_attribute(node.attr, way)
-        # Once its import is rewritten, a removed module is one of ours.
-        shown = contrib_names.as_in_tf1(name) if code == "GONE" else name
-        yield finding_at(module, node, code, shown, way, _details(node, code, module))
+        if isinstance(node, ast.Attribute):
+            code, way = _of_method(node, name, (code, way), (module, *imported))
+        if code:
+            # Once its import is rewritten, a removed module is one of ours.
+            shown = contrib_names.as_in_tf1(name) if code == "GONE" else name
+            details = _details(node, code, module)
+            yield finding_at(module, node, code, shown, way, details)
     yield from _old_file(module, in_program)
+
+
+def _of_method(
+    node: ast.Attribute, name: str, finding: tuple[str, str], files: Sequence[Module]
+) -> tuple[str, str]:
+    """Return the code and the way out of an attribute that may be a removed method.
+
+    Args:
+      node: the attribute.
+      name: the dotted name that it may mean.
+      finding: the code and the way out of this name.
+      files: the module, then the modules of the program that it imports.
+
+    Returns:
+      Another code and way out for a removed method, an empty code if the method is the
+      program's own, and otherwise `finding`.
+    """
+    code, way = finding
+    row = removed_names().get(name)
+    if row is None or not row.is_method:
+        return finding
+    is_own = any(node.attr in file.own_members for file in files)
+    if row.is_of_others and not files[0].arrays.has_array(node):
+        return ("" if is_own else "LOST_METHOD"), way
+    if is_own and code == "LOST_NAME":
+        return "LOST_ATTRIBUTE", way_of_attribute(node.attr, way)
+    return finding
 
 
 def _details(

@@ -38,10 +38,7 @@ def canonical(dotted: str) -> str:
         inside = inside[len("compat.v1.") :]  # `tf.contrib`, where `tf` is now v1
     if inside == "compat.v2" or inside.startswith("compat.v2."):
         inside = inside[len("compat.v2.") :]
-    # Its only folder, in which TensorFlow had its Keras until 1.3.
-    inside = re.sub(
-        r"^contrib\.keras\.python(\.keras)?(?=\.|$)", "contrib.keras", inside
-    )
+    inside = _FIRST_KERAS.sub("contrib.keras", inside)
     if inside.startswith("contrib.") and ".python." in inside:
         inside = _public_contrib(inside)
     return f"tf.{inside}" if inside else "tf"

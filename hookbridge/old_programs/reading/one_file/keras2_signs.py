@@ -22,10 +22,15 @@ from hookbridge.tf1_names.syntax import (
 _KIND = "keras2_method"
 # Methods of models and layers that Keras 3 no longer has.
 _METHODS = frozenset(
-    {
-        *("evaluate_generator", "fit_generator", "predict_generator"),
-        *("get_input_at", "get_input_shape_at", "get_output_at", "get_output_shape_at"),
-    }
+    (
+        "evaluate_generator",
+        "fit_generator",
+        "get_input_at",
+        "get_input_shape_at",
+        "get_output_at",
+        "get_output_shape_at",
+        "predict_generator",
+    )
 )
 # Methods that models had until TensorFlow 2.1.
 _PRIVATE = frozenset(f"_make_{kind}_function" for kind in ("predict", "test", "train"))
@@ -38,7 +43,10 @@ _OF_LAYERS: dict[str, tuple[str, ...]] = {
 _OF_CALLBACKS = {
     "ModelCheckpoint": {"period"},
     "TensorBoard": {
-        *("batch_size", "embeddings_data", "embeddings_layer_names", "write_grads"),
+        "batch_size",
+        "embeddings_data",
+        "embeddings_layer_names",
+        "write_grads",
     },
 }
 _OF_QUEUES = {"max_queue_size", "use_multiprocessing", "workers"}
@@ -110,24 +118,28 @@ def of_files(nodes: Sequence[ast.AST]) -> Iterator[Sign]:
     It still writes models as `.h5`, and reads few of them.
     """
     calls = [node for node in nodes if isinstance(node, ast.Call)]
-    texts: dict[str, ast.expr] | None = None
+    values: dict[str, ast.expr] | None = None
     for call in calls:
         if (function := last_name(call.func)) not in _WRITING:
             continue
-        if texts is None:
-            texts = _assigned(nodes)
+        if values is None:
+            values = _assigned(nodes)
         files = (*call.args[:1], *keyword(call, "filepath"))
-        name = _end_of(files[0], texts) if files else ""
-        options = keyword(call, "save_weights_only")
-        of_weights = any(getattr(option, "value", False) for option in options)
-        if function == "save_weights" or of_weights:
-            is_old = not name.endswith(_OF_WEIGHTS)
-        elif function == "ModelCheckpoint":
-            is_old = not name.endswith(".keras")
-        else:
-            is_old = name.endswith((".h5", ".hdf5"))
-        if name and is_old and not name.endswith(_OF_OTHERS):
+        name = _end_of(files[0], values) if files else ""
+        if name and not name.endswith(_OF_OTHERS) and _is_old_file(call, name):
             yield _KIND, f'{function}("{os.path.basename(name)}")', call.lineno
+
+
+def _is_old_file(call: ast.Call, name: str) -> bool:
+    """Return whether Keras 3 refuses the name of a file that a call writes or reads."""
+    function = last_name(call.func)
+    options = keyword(call, "save_weights_only")
+    of_weights = any(getattr(option, "value", False) for option in options)
+    if function == "save_weights" or of_weights:
+        return not name.endswith(_OF_WEIGHTS)
+    if function == "ModelCheckpoint":
+        return not name.endswith(".keras")
+    return name.endswith((".h5", ".hdf5"))
 
 
 def _assigned(nodes: Sequence[ast.AST]) -> dict[str, ast.expr]:
@@ -141,25 +153,33 @@ def _assigned(nodes: Sequence[ast.AST]) -> dict[str, ast.expr]:
     }
 
 
-def _end_of(node: ast.expr, texts: Mapping[str, ast.expr], depth: int = 4) -> str:
-    """Return how a text ends, of what stands in the file; empty if that is not known.
+def _end_of(node: ast.expr, values: Mapping[str, ast.expr], depth: int = 4) -> str:
+    """Return how a string ends, by what stands in the file; empty if that is not known.
 
     Args:
       node: an expression.
-      texts: what the names in the file are.
+      values: what the names in the file are.
       depth: how many further expressions may be looked at.
     """
-    last: ast.expr | None = None
     if text := text_of(node):
         return text
-    if isinstance(node, ast.Name):
-        last = texts.get(node.id)
-    elif isinstance(node, ast.BinOp):
-        last = node.left if isinstance(node.op, ast.Mod) else node.right
-    elif isinstance(node, ast.JoinedStr) and node.values:
-        last = node.values[-1]
-    elif isinstance(node, ast.Call) and called_method(node) == "format":
-        last = node.func.value if isinstance(node.func, ast.Attribute) else None
-    elif isinstance(node, ast.Call) and called_method(node) == "join" and node.args:
-        last = node.args[-1]
-    return _end_of(last, texts, depth - 1) if last is not None and depth else ""
+    last = _last_part(node, values) if depth else None
+    return "" if last is None else _end_of(last, values, depth - 1)
+
+
+def _last_part(node: ast.expr, values: Mapping[str, ast.expr]) -> ast.expr | None:
+    """Return the expression with which the string of another one ends, or None."""
+    match node:
+        case ast.Name(id=name):
+            return values.get(name)
+        case ast.BinOp(op=ast.Mod(), left=template):
+            return template
+        case ast.BinOp(right=last):
+            return last
+        case ast.JoinedStr(values=[*_, last]):
+            return last
+        case ast.Call(func=ast.Attribute(attr="format", value=template)):
+            return template
+        case ast.Call(func=ast.Attribute(attr="join"), args=[*_, last]):
+            return last
+    return None
