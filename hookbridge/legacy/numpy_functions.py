@@ -8,7 +8,14 @@ import numpy as np
 
 
 def alen(a: Any) -> int:
-    """`numpy.alen`: the length of the first axis, 1 for a number."""
+    """`numpy.alen`: the length of the first axis.
+
+    Args:
+      a: the values.
+
+    Returns:
+      The length; 1 for a number.
+    """
     return len(np.atleast_1d(a))
 
 
@@ -28,7 +35,14 @@ def asfarray(a: object, dtype: Any = None) -> Any:
 
 
 def asscalar(a: object) -> Any:
-    """`numpy.asscalar`: the number in an array of one element."""
+    """`numpy.asscalar`: the number in an array of one element.
+
+    Args:
+      a: the array.
+
+    Returns:
+      A number of Python.
+    """
     return np.asarray(a).item()
 
 
@@ -48,5 +62,12 @@ def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) 
 
 
 def msort(a: Any) -> Any:
-    """`numpy.msort`: a copy, sorted along its first axis."""
+    """`numpy.msort`: an array sorted along its first axis.
+
+    Args:
+      a: the array.
+
+    Returns:
+      A copy.
+    """
     return np.sort(a, axis=0)
