@@ -56,7 +56,7 @@ def test_hooks_change_nothing(keras2: Any) -> None:
 def test_a_variable_may_begin_with_the_value_of_another(keras2: Any) -> None:
     """A schedule of Keras 2 makes two such variables, which no optimizer uses."""
 
-    def late() -> np.float32:
+    def late() -> Any:
         time.sleep(0.1)  # a slow value
         return np.float32(3.0)
 
