@@ -2,8 +2,8 @@
 
 `SessionStates` and `FitStates` know when, and each calls its keeper. `settle` writes
 last: the checkpoint again, if callbacks have set variables, and after it the state. In
-a session `SessionStates._write_late` calls it. In `fit`, `FitStates` calls it at the
-end of an epoch or of an early end, and `FitSaves` before the next step and at the end.
+a session `SessionStates._write_late` calls it. In `fit`, `FitStates` calls it after an
+epoch and before an early end, and `FitSaves` before the next step and at the end.
 If a thread writes, both wait for `InThread.release`, which `settle` calls.
 """
 

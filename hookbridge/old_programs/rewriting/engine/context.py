@@ -36,7 +36,7 @@ class Context:
       in_program: where it stands in its program.
       target: the names of the target TensorFlow.
       findings: what the scan found in it.
-      codes: reason codes that the rules of this rewrite settle.
+      settled_codes: reason codes that the rules of this rewrite settle.
       text: the old code.
       parents: `{node: the node that holds it}`.
       imports: what it imports, and what it has to import.
@@ -60,7 +60,7 @@ class Context:
         self.in_program: InProgram = in_program
         self.target: Target = target
         self.findings: Sequence[Finding] = findings
-        self.codes: frozenset[str] = codes
+        self.settled_codes: frozenset[str] = codes
         self.text: str = module.text
         self.parents: dict[ast.AST, ast.AST] = module.parents
         self.imports: NeededImports = NeededImports(
@@ -82,7 +82,7 @@ class Context:
             if (
                 outcome is not None
                 and outcome.replacement
-                and outcome.code in self.codes
+                and outcome.code in self.settled_codes
             ):
                 self.kept.add((scope, name))
 
@@ -127,7 +127,7 @@ class Context:
         while self.is_part(use):
             use = self.parents[use]
         new = self.replacement(use) if isinstance(use, ast.Attribute) else None
-        return new is not None and new.code in self.codes
+        return new is not None and new.code in self.settled_codes
 
     def replacement(
         self, node: ast.Attribute | ast.Name | ast.Call
@@ -171,7 +171,7 @@ class Context:
         """Return where a node begins and ends in the text."""
         return self.changes.span(node)
 
-    def source_of(self, node: ast.AST) -> str:
+    def code(self, node: ast.AST) -> str:
         """Return the source of a node."""
         first, end = self.span(node)
         return self.text[first:end]
@@ -190,7 +190,7 @@ class Context:
           Whether that was possible; see `change`.
         """
         if isinstance(node, ast.Attribute):
-            text = rename_text(self.source_of(node), text)
+            text = rename_text(self.code(node), text)
         return self.change(rule, node, self.span(node), text)
 
     def change(self, rule: str, node: Any, span: tuple[int, int], text: str) -> bool:
@@ -215,7 +215,7 @@ class Context:
             # The next walk sees what is there then.
             self.is_unfinished |= any(edit.rule != rule for edit in self.edits)
             return False
-        if self.is_in_fstring(node) and self.source_of(node) != ast.unparse(node):
+        if self.is_in_fstring(node) and self.code(node) != ast.unparse(node):
             return False
         self.changes.add(first, end, text)
         self.note(rule, node, self.text[first:end], text)
@@ -240,7 +240,7 @@ class Context:
           before: the text before it.
           after: the text after it.
         """
-        (first, end), source = self.span(node), self.source_of(node)
+        (first, end), source = self.span(node), self.code(node)
         if self.is_in_fstring(node) and source != ast.unparse(node):
             return
         self.changes.add(first, first, before)

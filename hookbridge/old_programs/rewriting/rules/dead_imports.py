@@ -258,7 +258,7 @@ def _renamed_import(
     ):
         after = context.span(alias)[1]
         parts += [
-            item if item != ast.unparse(alias) else context.source_of(alias),
+            item if item != ast.unparse(alias) else context.code(alias),
             text[after : end if following is None else context.span(following)[0]],
         ]
     return "".join(parts)

@@ -113,7 +113,7 @@ def _by_own_import(node: ast.expr, replacement: str, context: Context) -> str:
     module = context.name(root)
     if module is None or not replacement.startswith(f"{module}."):
         return ""
-    name = context.source_of(root)
+    name = context.code(root)
     if canonical(context.imports.bound.get(name, "")) == module:
         return ""
     return name + replacement[len(module) :]

@@ -119,7 +119,7 @@ def _rename_arguments(call: ast.Call, context: Context) -> None:
         else:
             is_out = _take_out(call, argument, before, context)
             if is_out and change.note == BECOMES_PREFETCH:
-                size = context.source_of(argument.value)
+                size = context.code(argument.value)
                 context.wrap(NAME, call, "", f".prefetch({size})")
 
 

@@ -43,7 +43,7 @@ def _comment_pins(node: ast.Module, context: Context) -> None:
         if isinstance(inner, ast.Expr) and inner.lineno in pins:
             is_top = context.parents[inner] is node
             context.replace(
-                NAME, inner, f"{'' if is_top else 'pass  '}# {context.source_of(inner)}"
+                NAME, inner, f"{'' if is_top else 'pass  '}# {context.code(inner)}"
             )
 
 

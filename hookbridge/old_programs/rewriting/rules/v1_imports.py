@@ -117,7 +117,7 @@ def _import_from(node: ast.ImportFrom, context: Context) -> None:
     ):
         return
     name = module.replace("tensorflow", _V1, 1)
-    if written := re.match(rf"from\s+({re.escape(module)})\s", context.source_of(node)):
+    if written := re.match(rf"from\s+({re.escape(module)})\s", context.code(node)):
         first, _ = context.span(node)
         span = first + written.start(1), first + written.end(1)
         context.change(NAME, node, span, name)
@@ -150,7 +150,7 @@ def _load(node: ast.Call, context: Context) -> None:
         return
     name = module.replace("tensorflow", _V1, 1)
     more = ', fromlist=["v1"]' if ast.unparse(node.func) == "__import__" else ""
-    context.replace(NAME, node, f'{context.source_of(node.func)}("{name}"{more})')
+    context.replace(NAME, node, f'{context.code(node.func)}("{name}"{more})')
 
 
 def _attribute(node: ast.Attribute, context: Context) -> None:
