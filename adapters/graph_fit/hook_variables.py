@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import tensorflow as tf
@@ -82,7 +82,8 @@ class HookVariables:
                 for variable, is_known in zip(variables, states, strict=True)
                 if not is_known
             ]
-            session.run([v.initializer for v in (*new, *self._again)])
+            for part in _in_parts([*self._again, *new]):
+                session.run([v.initializer for v in part])
         for key in (v1.GraphKeys.RESOURCES, v1.GraphKeys.LOCAL_RESOURCES):
             for resource in graph.get_collection(key):
                 if not session.run(resource.is_initialized):
@@ -102,3 +103,30 @@ class HookVariables:
         for key, added in self._added.items():
             values, ids = self._graph.get_collection_ref(key), set(map(id, added))
             values[:] = [v for v in values if id(v) not in ids]
+
+
+def _in_parts(variables: Iterable[Any]) -> Iterator[list[Any]]:
+    """Yield parts of variables in which no initial value reads another variable.
+
+    Schedules of Keras 2 make a rate that reads the counter of its optimizer, say.
+    """
+    part: dict[Any, Any] = {}  # by the op that holds a variable
+    for variable in variables:
+        if not part.keys().isdisjoint(_ops_behind(variable.initializer)):
+            yield [*part.values()]
+            part = {}
+        part[variable.op] = variable
+    if part:
+        yield [*part.values()]
+
+
+def _ops_behind(op: tf.Operation) -> set[tf.Operation]:
+    """Return an op and all that it depends on."""
+    found: set[tf.Operation] = set()
+    waiting = [op]
+    while waiting:
+        op = waiting.pop()
+        if op not in found:
+            found.add(op)
+            waiting += [*(tensor.op for tensor in op.inputs), *op.control_inputs]
+    return found

@@ -9,8 +9,8 @@
 
 The names are looked up on first use: importing this package does not import TensorFlow.
 
-Reading order: `pictures` (SciPy), `numpy_arrays`, `readers` (TensorFlow),
-`shared_session` (Keras), and `removed_attributes` with `picture_methods`.
+Reading order: `pictures` (SciPy), `numpy_arrays`, `numpy_functions`, `readers`
+(TensorFlow), `shared_session` (Keras), and `removed_attributes` with `picture_methods`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from hookbridge.legacy.numpy_arrays import array as array
     from hookbridge.legacy.numpy_arrays import asanyarray as asanyarray
     from hookbridge.legacy.numpy_arrays import asarray as asarray
+    from hookbridge.legacy.numpy_functions import alen as alen
+    from hookbridge.legacy.numpy_functions import asfarray as asfarray
+    from hookbridge.legacy.numpy_functions import asscalar as asscalar
+    from hookbridge.legacy.numpy_functions import in1d as in1d
+    from hookbridge.legacy.numpy_functions import msort as msort
     from hookbridge.legacy.pictures import bytescale as bytescale
     from hookbridge.legacy.pictures import imread as imread
     from hookbridge.legacy.pictures import imresize as imresize
@@ -48,14 +53,19 @@ __all__, __getattr__, __dir__ = attach(
         "TFRecordReader": "hookbridge.legacy.readers",
         "TextLineReader": "hookbridge.legacy.readers",
         "WholeFileReader": "hookbridge.legacy.readers",
+        "alen": "hookbridge.legacy.numpy_functions",
         "array": "hookbridge.legacy.numpy_arrays",
         "asanyarray": "hookbridge.legacy.numpy_arrays",
         "asarray": "hookbridge.legacy.numpy_arrays",
+        "asfarray": "hookbridge.legacy.numpy_functions",
+        "asscalar": "hookbridge.legacy.numpy_functions",
         "attribute": "hookbridge.legacy.removed_attributes",
         "bytescale": "hookbridge.legacy.pictures",
         "imread": "hookbridge.legacy.pictures",
         "imresize": "hookbridge.legacy.pictures",
         "imsave": "hookbridge.legacy.pictures",
+        "in1d": "hookbridge.legacy.numpy_functions",
+        "msort": "hookbridge.legacy.numpy_functions",
         "share_keras_session": "hookbridge.legacy.shared_session",
         "toimage": "hookbridge.legacy.pictures",
     },

@@ -202,8 +202,8 @@ def test_doctor_and_scan_count_places_alike_and_share_their_formats(
             "migrate rewrite` changes 1 place. (",
         ),
         (
-            "import numpy as np\nimport tensorflow as tf\n"
-            "tf.placeholder\nnp.asscalar(np.zeros(1))\n",
+            "import inspect\nimport tensorflow as tf\n"
+            "tf.placeholder\ninspect.getargspec(print)\n",
             0,
             "Nothing needs manual work: `hookbridge run` runs it as it is. `hookbridge "
             "migrate rewrite` changes 1 place and comments 1 more place, where only "

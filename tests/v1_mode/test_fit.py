@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import time
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,27 @@ def test_hooks_change_nothing(keras2: Any) -> None:
         )
         losses.append(history.history["loss"])
     assert losses[0] == losses[1]
+
+
+def test_a_variable_may_begin_with_the_value_of_another(keras2: Any) -> None:
+    """A schedule of Keras 2 makes two such variables, which no optimizer uses."""
+
+    def late() -> Any:
+        time.sleep(0.1)  # a slow value
+        return np.float32(3.0)
+
+    class Doubles(Recorder):
+        def begin(self) -> None:
+            super().begin()
+            value = tf.ensure_shape(tf.numpy_function(late, [], tf.float32), [])
+            first = v1.Variable(value, use_resource=True)
+            second = v1.Variable(first.read_value() * 2.0, use_resource=True)
+            self.fetches = second.read_value()
+
+    hook = Doubles()
+    model = make_model(keras2)
+    model.fit(X, Y, 160, verbose=0, callbacks=hb.as_callbacks(hook))
+    assert hook.results == [6.0, 6.0]
 
 
 def test_each_fit_has_a_life_of_its_own(subtests: pytest.Subtests, keras2: Any) -> None:

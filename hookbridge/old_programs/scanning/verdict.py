@@ -114,7 +114,7 @@ def _verdict(diagnosis: Diagnosis) -> str:
         return f"{nothing} is missing."
     written = num_places(f for f in findings if f.rewrite == CHANGES)
     changes = f"changes {counted(written, 'place')}" if written else "changes nothing"
-    # What `run` does and no rule can write, such as `numpy.asscalar`.
+    # What `run` does and no rule can write, such as `inspect.getargspec`.
     by_run = num_places(f for f in findings if f.rewrite == COMMENTS)
     if by_run:
         number = counted(by_run, "more place" if written else "place")

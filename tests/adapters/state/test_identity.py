@@ -44,6 +44,7 @@ ROWS: dict[str, tuple[list[str], list[str], list[int | None]]] = {
     ),
     "alike, as many": (["A", "A", "B"], ["B", "A", "A"], [2, 0, 1]),
     "alike, one fewer": (["A", "A"], ["A"], [None]),
+    "one of two fewer": (["A path=a", "A path=b"], ["A path=b"], [1]),
     "alike, one more": (["A"], ["A", "A"], [None, None]),
     "alike, but one other": (["A", "A", "A size=2"], ["A size=2", "A"], [2, None]),
     "the only one writes elsewhere": (["A path=a"], ["A path=b"], [0]),
@@ -91,9 +92,10 @@ REASONS: dict[str, tuple[list[str], list[str], str]] = {
         "`A(state_key='x')` has another `state_key`",
     ),
     "texts": (
-        ["A path=a mode=min", "A path=b mode=min"],
-        ["A path=c mode=min"],
-        "`A(mode='min')` starts over: the state of `A(mode='min')` has another `path`",
+        ["A path=a name=x", "A path=b name=x mode=min"],
+        ["A path=c name=x mode=max"],
+        "`A(mode='max')` starts over: the state of `A`, `A(mode='min')` has another "
+        "`mode`, `path`",
     ),
     "no difference": (
         ["A path=a", "A path=a"],

@@ -34,33 +34,6 @@ def getargspec(func: object) -> ArgSpec:
     return ArgSpec(*inspect.getfullargspec(func)[:4])
 
 
-def asscalar(a: object) -> Any:
-    """`numpy.asscalar`."""
-    return np.asarray(a).item()
-
-
-def asfarray(a: object, dtype: Any = None) -> Any:
-    """`numpy.asfarray`: an array of floats."""
-    if dtype is None or not np.issubdtype(dtype, np.inexact):
-        dtype = np.float64
-    return np.asarray(a, dtype=dtype)
-
-
-def alen(a: Any) -> int:
-    """`numpy.alen`: the length of the first axis, 1 for a number."""
-    return len(np.atleast_1d(a))
-
-
-def in1d(ar1: Any, ar2: Any, assume_unique: bool = False, invert: bool = False) -> Any:
-    """`numpy.in1d`: `numpy.isin` of what is laid out flat."""
-    return np.isin(np.ravel(ar1), ar2, assume_unique, invert)
-
-
-def msort(a: Any) -> Any:
-    """`numpy.msort`: a copy, sorted along its first axis."""
-    return np.sort(a, axis=0)
-
-
 # `numpy.sctypes`: the kinds of numbers, and their types.
 _SCTYPES: dict[str, list[type]] = {
     "int": [np.int8, np.int16, np.int32, np.int64],
@@ -94,11 +67,6 @@ _OURS: dict[str, Any] = {
     "numpy.NINF": -float("inf"),
     "numpy.NZERO": -0.0,
     "numpy.PZERO": 0.0,
-    "numpy.alen": alen,
-    "numpy.in1d": in1d,
-    "numpy.msort": msort,
-    "numpy.asfarray": asfarray,
-    "numpy.asscalar": asscalar,
     "numpy.cast": Cast(),
     "numpy.sctypes": _SCTYPES,
     "imp.load_source": load_source,
