@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from hookbridge.ground.memory import Fact
 from hookbridge.ground.protocols import AnyFunction, Session
+from hookbridge.ground.walks import reached
 
 v1 = tf.compat.v1
 
@@ -112,7 +113,7 @@ def _in_parts(variables: Iterable[Any]) -> Iterator[list[Any]]:
     """
     part: dict[Any, Any] = {}  # by the op that holds a variable
     for variable in variables:
-        if not part.keys().isdisjoint(_ops_behind(variable.initializer)):
+        if not part.keys().isdisjoint(reached([variable.initializer], _needed_by)):
             yield [*part.values()]
             part = {}
         part[variable.op] = variable
@@ -120,13 +121,7 @@ def _in_parts(variables: Iterable[Any]) -> Iterator[list[Any]]:
         yield [*part.values()]
 
 
-def _ops_behind(op: tf.Operation) -> set[tf.Operation]:
-    """Return an op and all that it depends on."""
-    found: set[tf.Operation] = set()
-    waiting = [op]
-    while waiting:
-        op = waiting.pop()
-        if op not in found:
-            found.add(op)
-            waiting += [*(tensor.op for tensor in op.inputs), *op.control_inputs]
-    return found
+def _needed_by(op: tf.Operation) -> Iterator[tf.Operation]:
+    """Yield the ops that have to run before an op."""
+    yield from (tensor.op for tensor in op.inputs)
+    yield from op.control_inputs
