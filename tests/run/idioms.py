@@ -99,7 +99,7 @@ IDIOMS: dict[str, Idiom] = {
         runs=False,
     ),
     "a removed name through a module": Idiom(
-        "import through_gone\nthrough_gone.tf.mul(1, 2)\n",
+        "import through_gone\nthrough_gone.tf.sub(1, 2)\n",
         {"through_gone.py": TF},
         runs=False,
     ),
@@ -253,9 +253,9 @@ IDIOMS: dict[str, Idiom] = {
         runs=False,
     ),
     "a branch that is taken": Idiom(
-        "import sys\nif sys.version_info[0] >= 3:\n    tf.mul(1, 2)\n", runs=False
+        "import sys\nif sys.version_info[0] >= 3:\n    tf.sub(1, 2)\n", runs=False
     ),
-    "a name of before 1.0": Idiom("tf.mul(1, 2)\n", runs=False),
+    "a name of before 1.0": Idiom("tf.sub(1, 2)\n", runs=False),
     "a name that a library lacks": Idiom(
         "from json import not_there\nnot_there(1)\n", runs=False
     ),
