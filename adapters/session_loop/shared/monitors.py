@@ -82,7 +82,7 @@ def _may_be_added(guest: Guest, monitor: str, config: HookOptions) -> bool:
     )
     earlier = config.callbacks[: config.callbacks.index(guest)]
     return any(
-        overrides(guest.called, event)
+        overrides(callback.called, event)
         and (
             callback.keras_row.has_functions
             or not kinds.is_of_keras(type(callback.item))

@@ -238,8 +238,10 @@ def test_monitor_of_what_an_earlier_callback_adds(keras: Any) -> None:
     )
     stop = keras.callbacks.EarlyStopping("extra", mode="min", patience=1)
     assert session_loop([adds, stop], epochs=9).steps == 2 * STEPS
-    with pytest.raises(errors.UnknownMetricError):
-        begin([stop, adds])
+    has_no_epochs = callback_of(keras, on_train_begin=lambda self, logs: None)
+    for guests in ([stop, adds], [has_no_epochs, stop]):
+        with pytest.raises(errors.UnknownMetricError):
+            begin(guests)
 
 
 def test_a_monitor_that_no_validation_makes_is_found_before_the_first_step(
